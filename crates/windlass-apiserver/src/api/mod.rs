@@ -1,0 +1,1 @@
+//! Requests in, responses out: routing, negotiation, verbs, discovery and watches as one synchronous step.

@@ -1,0 +1,1 @@
+//! Bodies to canonical trees and back: JSON, YAML and protobuf, by the type table.

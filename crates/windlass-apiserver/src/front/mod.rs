@@ -1,0 +1,1 @@
+//! The fronts: where the server meets sockets, clocks and files.

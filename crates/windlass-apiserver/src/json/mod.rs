@@ -1,0 +1,182 @@
+//! Reading JSON as kube-apiserver reads it: duplicates are noticed and named, depth is bounded.
+//!
+//! Trees are [`serde_json::Value`]s whose objects keep the order of their keys.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// A tree, and the paths of the keys that stood twice (the last one wins, as in Go).
+#[derive(Debug, Default, PartialEq)]
+pub struct Read {
+    /// The tree.
+    pub value: Value,
+    /// Paths such as `data.a` or `spec.containers[0].name`, in the order in which they were met.
+    pub duplicates: Vec<String>,
+}
+
+/// Reads one JSON document. The error is serde_json's, with line and column.
+pub fn read(bytes: &[u8]) -> serde_json::Result<Read> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let mut duplicates = Vec::new();
+    let value = Seed { path: None, duplicates: &mut duplicates }.deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(Read { value, duplicates })
+}
+
+/// The value at a path of object keys.
+pub fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.as_object()?.get(*key))
+}
+
+/// The string at a path of object keys; empty if there is none.
+pub fn str_at<'a>(value: &'a Value, path: &[&str]) -> &'a str {
+    at(value, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The object at `key`, which is put there if something else, or nothing, is in its place.
+pub fn object_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    let slot = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if !slot.is_object() {
+        *slot = Value::Object(Map::new());
+    }
+    slot.as_object_mut().expect("made an object above")
+}
+
+/// How many duplicates are remembered: a body made of nothing else must not cost unbounded memory.
+const DUPLICATES_MAX: usize = 100;
+
+/// A path as a list that lives on the stack, so that nothing is built unless a duplicate is met.
+struct Segment<'a> {
+    parent: Option<&'a Segment<'a>>,
+    step: Step<'a>,
+}
+
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+impl fmt::Display for Segment<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.step, self.parent) {
+            (Step::Key(key), None) => f.write_str(key),
+            (Step::Key(key), Some(parent)) => write!(f, "{parent}.{key}"),
+            (Step::Index(index), None) => write!(f, "[{index}]"),
+            (Step::Index(index), Some(parent)) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+struct Seed<'a> {
+    path: Option<&'a Segment<'a>>,
+    duplicates: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    /// Beyond `i64` Go's reader falls back to a float, and so do we.
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(match i64::try_from(value) {
+            Ok(value) => Value::Number(value.into()),
+            Err(_) => Number::from_f64(value as f64).map_or(Value::Null, Value::Number),
+        })
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        loop {
+            let segment = Segment { parent: self.path, step: Step::Index(list.len()) };
+            let seed = Seed { path: Some(&segment), duplicates: &mut *self.duplicates };
+            match seq.next_element_seed(seed)? {
+                Some(value) => list.push(value),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let segment = Segment { parent: self.path, step: Step::Key(&key) };
+            let seed = Seed { path: Some(&segment), duplicates: &mut *self.duplicates };
+            let value = entries.next_value_seed(seed)?;
+            if map.contains_key(&key) && self.duplicates.len() < DUPLICATES_MAX {
+                self.duplicates.push(segment.to_string());
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, _: &[u8]) -> Result<Value, E> {
+        Err(E::custom("bytes are not JSON"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn duplicates_are_named_and_the_last_one_wins() {
+        let read = read(br#"{"data":{"a":1,"b":[{"c":1,"c":2}],"a":3}}"#).unwrap();
+        assert_eq!(read.value, json!({"data": {"a": 3, "b": [{"c": 2}]}}));
+        assert_eq!(read.duplicates, ["data.b[0].c", "data.a"]);
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let deep = "[".repeat(100_000);
+        assert!(read(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn key_order_is_kept() {
+        let read = read(br#"{"z":1,"a":2}"#).unwrap();
+        assert_eq!(serde_json::to_string(&read.value).unwrap(), r#"{"z":1,"a":2}"#);
+    }
+}

@@ -1,0 +1,1 @@
+//! What the type table cannot say of the built-in kinds: defaults, preparation, validation.

@@ -1,0 +1,1 @@
+//! Field ownership (`managedFields`) and server-side apply.

@@ -1,0 +1,1 @@
+//! JSON patch, merge patch and strategic merge patch on trees.
