@@ -1,0 +1,49 @@
+# Every target does the set-up that it needs. `make` alone lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test lint fmt bench conformance soak
+
+# Where set-up puts what it brings; tests, conformance and bench look there.
+export WINDLASS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/windlass
+
+# Arguments for the program behind `up`, `bench`, `conformance` and `soak`: make conformance ARGS='--seed 7'
+ARGS ?=
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Bring Go (where missing), kubectl 1.36 and etcd 3.5/3.6/3.7 into ~/.cache/windlass: minutes once, then nothing
+	@tools/setup
+
+up: ## Run the API server in the foreground; its kubeconfig is ./windlass.kubeconfig (make up ARGS='--port 6443')
+	@tools/setup rust
+	cargo run --release -p windlass-cli -- apiserver --kubeconfig windlass.kubeconfig $(ARGS)
+
+test: ## Run all tests of the workspace
+	@tools/setup rust kubectl
+	cargo test --workspace
+
+lint: ## Check formatting, clippy, documentation, licences and sources of dependencies
+	@tools/setup rust cargo-deny
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
+	"$$(tools/setup --path cargo-deny)" --locked check bans licenses sources
+
+fmt: ## Format all code
+	cargo fmt --all
+
+bench: ## Measure beside the real kube-apiserver and etcd, in the same run
+	@tools/setup rust kube-apiserver etcd-3.6
+	cargo build --release -p windlass-cli
+	cargo run --release -p windlass-bench -- $(ARGS)
+
+conformance: ## Send the same requests to us and to the real kube-apiserver 1.36, and compare the answers
+	@tools/setup rust kube-apiserver etcd-3.6 kubectl kubectl-1.32
+	cargo build --release -p windlass-cli
+	cargo run --release -p windlass-conformance -- $(ARGS)
+
+soak: ## The long run: kill -9 under writes, with a ledger of what was acknowledged
+	@tools/setup rust
+	cargo build --release -p windlass-cli
+	cargo run --release -p windlass-bench -- soak $(ARGS)
