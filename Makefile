@@ -16,7 +16,7 @@ setup: ## Bring Go (where missing), kubectl 1.36 and etcd 3.5/3.6/3.7 into ~/.ca
 	@tools/setup
 
 up: ## Run the API server in the foreground; its kubeconfig is ./windlass.kubeconfig (make up ARGS='--port 6443')
-	@tools/setup rust
+	@tools/setup rust kubectl
 	cargo run --release -p windlass-cli -- apiserver --kubeconfig windlass.kubeconfig $(ARGS)
 
 test: ## Run all tests of the workspace

@@ -5,11 +5,13 @@
 //! - [`arrows`]: which crate may depend on which.
 //! - [`purity`]: what the core reaches for: no clock, no socket, no thread, no randomness, no files.
 //! - [`files`]: what holds for every file: no registry host names, no file that has outgrown its concept.
+//! - [`papers`]: the Chinese README shows the same commands as the English one.
 //!
 //! The checkers are pure and are tested beside their code with samples that must be found and samples that must not.
 
 pub mod arrows;
 pub mod files;
+pub mod papers;
 pub mod purity;
 pub mod repository;
 pub mod source;

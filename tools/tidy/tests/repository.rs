@@ -1,6 +1,6 @@
 //! The rules of the repository, checked on the repository.
 
-use windlass_tidy::{arrows, assert_none, files, purity, repository};
+use windlass_tidy::{arrows, assert_none, files, papers, purity, repository};
 
 #[test]
 fn arrows_between_crates_point_one_way() {
@@ -22,4 +22,16 @@ fn no_file_holds_a_registry_host_name() {
 #[test]
 fn no_file_has_outgrown_its_concept() {
     assert_none(&files::too_long(&repository::text_files()));
+}
+
+/// Whoever changes a command in one language has to change it in the other.
+#[test]
+fn both_readmes_show_the_same_commands() {
+    let commands = |name: &str| {
+        let text = std::fs::read_to_string(repository::root().join(name)).expect("both READMEs are there");
+        let blocks = papers::fenced_blocks(&text, "console");
+        assert!(!blocks.is_empty(), "{name} shows no command");
+        blocks
+    };
+    assert_eq!(commands("README.md"), commands("README.zh-CN.md"));
 }
