@@ -1,1 +1,190 @@
-//! What the type table cannot say of the built-in kinds: defaults, preparation, validation.
+//! What the type table cannot say of the built-in kinds: defaults, preparation, admission, validation.
+//!
+//! [`hooks`] finds the [`Hooks`] of a kind. A write calls them in this order, as kube-apiserver does:
+//!
+//! ```text
+//! decode  → default
+//!         → (field ownership)
+//! create  → admit → [`Hooks::create`]: status reset, generation, prepare_create, validate_create
+//! update  → admit → [`Hooks::update`]: immutable metadata, generation, prepare_update, validate_update
+//! /status →         [`Hooks::update_status`]: prepare_status, validate_status
+//! ```
+//!
+//! Trees are canonical: pruned, and with quantities and times in their one form. Nothing here reads a clock or
+//! looks into the store: the [`Context`] brings both.
+
+mod apps;
+mod core;
+pub mod generation;
+mod pod;
+mod tree;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::field::Errors;
+use crate::status::Status;
+use generation::Generation;
+
+/// What a hook may know of the request.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The time of the request.
+    pub now: Timestamp,
+    /// The subresource that is written; empty for the object itself.
+    pub subresource: &'a str,
+    /// The API group of the kind; empty for core.
+    pub group: &'a str,
+    /// The version that the request speaks.
+    pub version: &'a str,
+    /// The kind.
+    pub kind: &'a str,
+    /// The plural resource, for the wording of refusals.
+    pub resource: &'a str,
+    /// The name of the user who asks.
+    pub user: &'a str,
+    /// The groups of the user who asks.
+    pub groups: &'a [String],
+    /// The other objects of the server.
+    pub world: &'a dyn World,
+}
+
+/// The other objects of the server, as admission looks at them.
+pub trait World {
+    /// One object; `namespace` is empty for cluster-scoped kinds.
+    fn get(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Option<Value>;
+
+    /// All objects of a kind in a namespace, or everywhere if `namespace` is empty.
+    fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value>;
+
+    /// Whether a service holds this cluster IP.
+    fn cluster_ip_in_use(&self, ip: &str) -> bool {
+        self.list("", "Service", "")
+            .iter()
+            .any(|service| tree::text_at(service, &["spec", "clusterIP"]) == ip)
+    }
+
+    /// Whether a service holds this node port.
+    fn node_port_in_use(&self, port: i64) -> bool {
+        self.list("", "Service", "").iter().any(|service| core::service::holds_node_port(service, port))
+    }
+}
+
+/// A server without any objects.
+pub struct Nothing;
+
+impl World for Nothing {
+    fn get(&self, _: &str, _: &str, _: &str, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn list(&self, _: &str, _: &str, _: &str) -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+/// What is particular to a kind.
+#[derive(Clone, Copy)]
+pub struct Hooks {
+    /// Fills defaults. Idempotent; runs at every decode, of stored objects too.
+    pub default: fn(&mut Value),
+    /// What the admission plugins that are on by default do to the object; `None` is the old object at a create.
+    pub admit: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
+    /// Allocates what the server hands out, before the object is prepared; `None` is the old object at a create.
+    pub begin: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
+    /// When `metadata.generation` grows.
+    pub generation: Generation,
+    /// Whether a create drops the `status` that the client sent.
+    pub resets_status: bool,
+    /// Prepares an object that is about to be created; the status is already reset.
+    pub prepare_create: fn(&mut Value, &Context<'_>),
+    /// Prepares an update of the object itself; the status is already the old one.
+    pub prepare_update: fn(&mut Value, &Value, &Context<'_>),
+    /// Prepares an update of a subresource that holds the object; spec and metadata are already restored.
+    pub prepare_status: fn(&mut Value, &Value, &Context<'_>),
+    /// Checks a new object.
+    pub validate_create: fn(&Value, &Context<'_>, &mut Errors),
+    /// Checks an update of the object itself.
+    pub validate_update: fn(&Value, &Value, &Context<'_>, &mut Errors),
+    /// Checks an update of a subresource.
+    pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
+    /// Warnings for the client, as kube-apiserver sends them in `Warning` headers; the old object at an update.
+    pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
+}
+
+impl Hooks {
+    /// A kind without any particulars: the start of every other.
+    pub const NONE: Hooks = Hooks {
+        default: |_| {},
+        admit: |_, _, _| Ok(()),
+        begin: |_, _, _| Ok(()),
+        generation: Generation::NONE,
+        resets_status: true,
+        prepare_create: |_, _| {},
+        prepare_update: |_, _, _| {},
+        prepare_status: |_, _, _| {},
+        validate_create: |_, _, _| {},
+        validate_update: |_, _, _, _| {},
+        validate_status: |_, _, _, _| {},
+        warnings: |_, _| Vec::new(),
+    };
+
+    /// Makes a new object ready to be stored, or refuses it.
+    ///
+    /// Name, uid and creation time must be set already: some kinds read them.
+    pub fn create(&self, object: &mut Value, context: &Context<'_>) -> Result<(), Status> {
+        (self.begin)(object, None, context)?;
+        if self.resets_status {
+            tree::remove(object, "status");
+        }
+        self.generation.create(object);
+        (self.prepare_create)(object, context);
+        let mut errors = Errors::default();
+        (self.validate_create)(object, context, &mut errors);
+        context.verdict(object, errors)
+    }
+
+    /// Makes an update ready to be stored, or refuses it. The status must be the old one already.
+    pub fn update(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
+        (self.begin)(new, Some(old), context)?;
+        self.generation.keep(new, old);
+        (self.prepare_update)(new, old, context);
+        self.generation.update(new, old);
+        let mut errors = Errors::default();
+        (self.validate_update)(new, old, context, &mut errors);
+        context.verdict(new, errors)
+    }
+
+    /// Makes an update of a subresource ready to be stored, or refuses it. Spec and metadata must be restored already.
+    pub fn update_status(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
+        self.generation.keep(new, old);
+        (self.prepare_status)(new, old, context);
+        let mut errors = Errors::default();
+        (self.validate_status)(new, old, context, &mut errors);
+        context.verdict(new, errors)
+    }
+}
+
+impl Context<'_> {
+    fn verdict(&self, object: &Value, errors: Errors) -> Result<(), Status> {
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Status::invalid(
+                self.group,
+                self.kind,
+                tree::text_at(object, &["metadata", "name"]),
+                errors,
+            )),
+        }
+    }
+}
+
+/// The hooks of a kind; those of a kind without particulars do nothing.
+pub fn hooks(group: &str, kind: &str) -> &'static Hooks {
+    let found = match group {
+        "" => core::hooks(kind),
+        "apps" => apps::hooks(kind),
+        _ => None,
+    };
+    found.unwrap_or(&Hooks::NONE)
+}

@@ -1,0 +1,100 @@
+//! Pods, pod templates and replication controllers.
+
+use serde_json::{Value, json};
+
+use crate::kinds::generation::Generation;
+use crate::kinds::pod::{admit, defaults, qos};
+use crate::kinds::tree::{each, existing, fill, get, is_zero, list, set, sub, text};
+use crate::kinds::{Context, Hooks};
+
+pub(super) const POD: Hooks = Hooks {
+    default: defaults::pod,
+    admit: admit::admit,
+    generation: Generation::SPEC,
+    prepare_create: prepare_pod,
+    prepare_status: keep_qos_class,
+    ..Hooks::NONE
+};
+
+pub(super) const POD_TEMPLATE: Hooks = Hooks {
+    default: |object| defaults::template(object, "template"),
+    generation: Generation { born: true, grows_on: &["/template"] },
+    ..Hooks::NONE
+};
+
+pub(super) const REPLICATION_CONTROLLER: Hooks =
+    Hooks { default: default_replication_controller, generation: Generation::SPEC, ..Hooks::NONE };
+
+fn prepare_pod(pod: &mut Value, _: &Context<'_>) {
+    let mut status = json!({"phase": "Pending", "qosClass": qos::class(pod)});
+    if !is_zero(pod.pointer("/spec/schedulingGates")) {
+        status["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "lastTransitionTime": null,
+            "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
+    }
+    set(pod, "status", status);
+    let labels = pod.pointer("/metadata/labels").cloned().unwrap_or_default();
+    let spec = sub(pod, "spec");
+    if let Some(affinity) = existing(spec, "affinity") {
+        for side in ["podAffinity", "podAntiAffinity"] {
+            let Some(side) = existing(affinity, side) else { continue };
+            each(side, "preferredDuringSchedulingIgnoredDuringExecution", |weighted| {
+                if let Some(term) = existing(weighted, "podAffinityTerm") {
+                    select_by_own_labels(term, &labels);
+                }
+            });
+            each(side, "requiredDuringSchedulingIgnoredDuringExecution", |term| {
+                select_by_own_labels(term, &labels);
+            });
+        }
+    }
+    each(spec, "topologySpreadConstraints", |constraint| select_by_own_labels(constraint, &labels));
+}
+
+/// Turns `matchLabelKeys` and `mismatchLabelKeys` into expressions over the pod's own labels.
+fn select_by_own_labels(term: &mut Value, labels: &Value) {
+    if get(term, "labelSelector").is_none() {
+        return;
+    }
+    let mut expressions = Vec::new();
+    for (keys, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
+        for key in list(term, keys).iter().filter_map(Value::as_str) {
+            if let Some(value) = get(labels, key) {
+                expressions.push(json!({"key": key, "operator": operator, "values": [value]}));
+            }
+        }
+    }
+    if !expressions.is_empty() {
+        let selector = sub(term, "labelSelector");
+        let mut all = list(selector, "matchExpressions").to_vec();
+        all.append(&mut expressions);
+        set(selector, "matchExpressions", all);
+    }
+}
+
+fn keep_qos_class(new: &mut Value, old: &Value, _: &Context<'_>) {
+    let status = sub(new, "status");
+    if text(status, "qosClass").is_empty()
+        && let Some(class) = old.pointer("/status/qosClass")
+    {
+        set(status, "qosClass", class.clone());
+    }
+}
+
+fn default_replication_controller(object: &mut Value) {
+    let labels = object.pointer("/spec/template/metadata/labels").and_then(Value::as_object).cloned();
+    if let Some(labels) = labels {
+        if is_zero(object.pointer("/spec/selector")) {
+            set(sub(object, "spec"), "selector", labels.clone());
+        }
+        if is_zero(object.pointer("/metadata/labels")) {
+            set(sub(object, "metadata"), "labels", labels);
+        }
+    }
+    let spec = sub(object, "spec");
+    fill(spec, "replicas", 1);
+    if get(spec, "template").is_some() {
+        defaults::template(spec, "template");
+    }
+}

@@ -1,0 +1,159 @@
+//! Defaults of pod specs. Some belong to pods alone, so that a new default does not change stored templates.
+
+use serde_json::{Map, Value};
+
+use crate::kinds::core::volume;
+use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, sub, text};
+
+/// Defaults of a `Pod`.
+pub(crate) fn pod(pod: &mut Value) {
+    let spec = sub(pod, "spec");
+    for containers in ["containers", "initContainers"] {
+        each(spec, containers, requests_from_limits);
+    }
+    fill(spec, "enableServiceLinks", true);
+    if flag(spec, "hostNetwork") {
+        for containers in ["containers", "initContainers"] {
+            each(spec, containers, |container| each(container, "ports", host_port));
+        }
+    }
+    pod_spec(spec);
+}
+
+/// Defaults of a `PodTemplateSpec`, found by its field name.
+pub(crate) fn template(owner: &mut Value, field: &str) {
+    pod_spec(sub(sub(owner, field), "spec"));
+}
+
+fn pod_spec(spec: &mut Value) {
+    fill_zero(spec, "dnsPolicy", "ClusterFirst");
+    fill_zero(spec, "restartPolicy", "Always");
+    fill(spec, "securityContext", Map::new());
+    fill(spec, "terminationGracePeriodSeconds", 30);
+    fill_zero(spec, "schedulerName", "default-scheduler");
+    each(spec, "volumes", volume::default);
+    for containers in ["containers", "initContainers", "ephemeralContainers"] {
+        each(spec, containers, container);
+    }
+}
+
+fn container(container: &mut Value) {
+    let policy = pull_policy(text(container, "image"));
+    fill_zero(container, "imagePullPolicy", policy);
+    fill_zero(container, "terminationMessagePath", "/dev/termination-log");
+    fill_zero(container, "terminationMessagePolicy", "File");
+    each(container, "ports", |port| fill_zero(port, "protocol", "TCP"));
+    each(container, "env", |variable| {
+        let Some(source) = existing(variable, "valueFrom") else { return };
+        if let Some(field) = existing(source, "fieldRef") {
+            fill_zero(field, "apiVersion", "v1");
+        }
+        if let Some(key) = existing(source, "fileKeyRef") {
+            fill(key, "optional", false);
+        }
+    });
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(found) = existing(container, name) {
+            probe(found);
+        }
+    }
+    if let Some(lifecycle) = existing(container, "lifecycle") {
+        for name in ["postStart", "preStop"] {
+            if let Some(get) = existing(lifecycle, name).and_then(|handler| existing(handler, "httpGet")) {
+                http_get(get);
+            }
+        }
+    }
+}
+
+fn probe(probe: &mut Value) {
+    fill_zero(probe, "timeoutSeconds", 1);
+    fill_zero(probe, "periodSeconds", 10);
+    fill_zero(probe, "successThreshold", 1);
+    fill_zero(probe, "failureThreshold", 3);
+    if let Some(get) = existing(probe, "httpGet") {
+        http_get(get);
+    }
+    if let Some(grpc) = existing(probe, "grpc") {
+        fill(grpc, "service", "");
+    }
+}
+
+fn http_get(action: &mut Value) {
+    fill_zero(action, "path", "/");
+    fill_zero(action, "scheme", "HTTP");
+}
+
+fn host_port(port: &mut Value) {
+    let inside = int(port, "containerPort").unwrap_or(0);
+    fill_zero(port, "hostPort", inside);
+}
+
+fn requests_from_limits(container: &mut Value) {
+    let Some(resources) = existing(container, "resources") else { return };
+    let Some(limits) = get(resources, "limits").cloned() else { return };
+    if limits.as_object().is_none_or(Map::is_empty) {
+        return;
+    }
+    let requests = sub(resources, "requests");
+    for (name, limit) in limits.as_object().into_iter().flatten() {
+        fill(requests, name, limit.clone());
+    }
+    sort_keys(requests);
+}
+
+fn sort_keys(map: &mut Value) {
+    if let Some(map) = map.as_object_mut() {
+        map.sort_keys();
+    }
+}
+
+/// `Always` for images whose tag is, or defaults to, `latest`; a digest without a tag counts as pinned.
+pub(crate) fn pull_policy(image: &str) -> &'static str {
+    let (name, digest) = match image.split_once('@') {
+        Some((name, digest)) => (name, Some(digest)),
+        None => (image, None),
+    };
+    let last = name.rsplit('/').next().unwrap_or(name);
+    match last.split_once(':') {
+        Some((_, "latest")) => "Always",
+        Some(_) => "IfNotPresent",
+        None if digest.is_some() || image.is_empty() => "IfNotPresent",
+        None => "Always",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_tag_decides_the_pull_policy() {
+        for (image, policy) in [
+            ("nginx", "Always"),
+            ("nginx:latest", "Always"),
+            ("nginx:1.27", "IfNotPresent"),
+            ("localhost:5000/nginx", "Always"),
+            ("localhost:5000/nginx:1", "IfNotPresent"),
+            ("nginx@sha256:abc", "IfNotPresent"),
+            ("", "IfNotPresent"),
+        ] {
+            assert_eq!(pull_policy(image), policy, "{image}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_idempotent() {
+        let mut once = json!({"spec": {"hostNetwork": true, "containers": [{
+            "name": "a", "image": "a", "ports": [{"containerPort": 80}],
+            "resources": {"limits": {"cpu": "1"}},
+            "livenessProbe": {"httpGet": {"port": 80}},
+        }]}});
+        pod(&mut once);
+        let mut twice = once.clone();
+        pod(&mut twice);
+        assert_eq!(once, twice);
+        assert_eq!(once.pointer("/spec/containers/0/ports/0/hostPort"), Some(&json!(80)));
+    }
+}

@@ -1,0 +1,168 @@
+//! Small tools for reading and filling trees in the manner of Go structures, where absent and zero are the same.
+
+use serde_json::{Map, Value};
+
+/// The value of `key`, or nothing if it is absent or null.
+pub(crate) fn get<'a>(object: &'a Value, key: &str) -> Option<&'a Value> {
+    object.get(key).filter(|value| !value.is_null())
+}
+
+/// The value at a path of keys, or nothing if it is absent or null.
+pub(crate) fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, key| get(value, key))
+}
+
+/// The text of `key`; empty if there is none.
+pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    get(object, key).and_then(Value::as_str).unwrap_or("")
+}
+
+/// The text at a path of keys; empty if there is none.
+pub(crate) fn text_at<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    at(object, path).and_then(Value::as_str).unwrap_or("")
+}
+
+/// The number of `key`, if it is there.
+pub(crate) fn int(object: &Value, key: &str) -> Option<i64> {
+    get(object, key).and_then(Value::as_i64)
+}
+
+/// Whether `key` holds `true`.
+pub(crate) fn flag(object: &Value, key: &str) -> bool {
+    get(object, key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// The elements of the list `key`; none if it is absent.
+pub(crate) fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
+    get(object, key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The entries of the map `key`; none if it is absent.
+pub(crate) fn entries<'a>(object: &'a Value, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    get(object, key).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// Whether a value is what Go would call zero: absent, null, empty or 0.
+pub(crate) fn is_zero(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::Bool(flag)) => !flag,
+        Some(Value::Number(number)) => number.as_f64() == Some(0.0),
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(map)) => map.is_empty(),
+    }
+}
+
+/// Whether two values are the same to Go's semantic comparison, which holds nil and empty for equal.
+pub(crate) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let keys = |x: &Map<String, Value>, y: &Map<String, Value>| {
+                x.iter().all(|(key, value)| same(Some(value), y.get(key)))
+            };
+            keys(a, b) && keys(b, a)
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b)))
+        }
+        (a, b) => {
+            let nil = |value: Option<&Value>| match value {
+                None | Some(Value::Null) => true,
+                Some(Value::Array(items)) => items.is_empty(),
+                Some(Value::Object(map)) => map.is_empty(),
+                _ => false,
+            };
+            a == b || (nil(a) && nil(b))
+        }
+    }
+}
+
+/// The structure `key`, made if it is absent.
+pub(crate) fn sub<'a>(object: &'a mut Value, key: &str) -> &'a mut Value {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let map = object.as_object_mut().expect("made an object above");
+    let slot = map.entry(key).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = Value::Object(Map::new());
+    }
+    slot
+}
+
+/// The structure `key`, if it is there.
+pub(crate) fn existing<'a>(object: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    object.get_mut(key).filter(|value| value.is_object())
+}
+
+/// Sets `key`.
+pub(crate) fn set(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(map) = object.as_object_mut() {
+        map.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Removes `key` without disturbing the order of the others.
+pub(crate) fn remove(object: &mut Value, key: &str) -> Option<Value> {
+    object.as_object_mut().and_then(|map| map.shift_remove(key))
+}
+
+/// Sets `key` to that of `from`, or removes it if `from` has none.
+pub(crate) fn restore(object: &mut Value, from: &Value, key: &str) {
+    match from.get(key) {
+        Some(value) => set(object, key, value.clone()),
+        None => {
+            remove(object, key);
+        }
+    }
+}
+
+/// Fills a pointer field: only if it is absent.
+pub(crate) fn fill(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if get(object, key).is_none() {
+        set(object, key, value);
+    }
+}
+
+/// Fills a plain field: if it is absent or has its zero value.
+pub(crate) fn fill_zero(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if is_zero(object.get(key)) {
+        set(object, key, value);
+    }
+}
+
+/// Does something to every element of the list `key`.
+pub(crate) fn each(object: &mut Value, key: &str, mut act: impl FnMut(&mut Value)) {
+    if let Some(items) = object.get_mut(key).and_then(Value::as_array_mut) {
+        items.iter_mut().for_each(&mut act);
+    }
+}
+
+/// A time as `metav1.Time` prints it: RFC 3339 in seconds.
+pub(crate) fn seconds(time: jiff::Timestamp) -> String {
+    jiff::Timestamp::from_second(time.as_second()).map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nil_and_empty_are_the_same_but_zero_is_not_absent() {
+        assert!(same(Some(&json!({"a": {}, "b": [1]})), Some(&json!({"b": [1]}))));
+        assert!(!same(Some(&json!({"a": 0})), Some(&json!({}))));
+        assert!(!same(Some(&json!({"a": [1, 2]})), Some(&json!({"a": [2, 1]}))));
+    }
+
+    #[test]
+    fn filling_respects_what_is_there() {
+        let mut object = json!({"a": 0, "b": null});
+        fill(&mut object, "a", 5);
+        fill(&mut object, "b", 5);
+        assert_eq!(object, json!({"a": 0, "b": 5}));
+        fill_zero(&mut object, "a", 5);
+        assert_eq!(object, json!({"a": 5, "b": 5}));
+    }
+}
