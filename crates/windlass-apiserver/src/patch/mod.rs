@@ -1,1 +1,20 @@
 //! JSON patch, merge patch and strategic merge patch on trees.
+//!
+//! All three follow kube-apiserver rather than the letter of the RFCs: what its libraries do in corners (a
+//! `replace` of an absent member adds it, `test` of an absent member against `null` holds, negative indices count
+//! from the end) is what clients have been tested against.
+
+mod error;
+mod go;
+mod json;
+mod merge;
+mod order;
+mod strategic;
+
+pub use error::PatchError;
+pub use json::{OPERATIONS_MAX, check_json_patch, json_patch};
+pub use merge::{check_merge_patch, merge_patch};
+pub use strategic::strategic;
+
+#[cfg(test)]
+mod laws;
