@@ -39,13 +39,17 @@ const BANS: &[Ban] = &[
     },
     Ban {
         what: "a socket",
-        instead: "requests and answers are values, front/ moves the bytes; address types without sockets are in core::net",
+        instead: "requests and answers are values, front/ moves the bytes",
+        // Not `std::net` as a whole: addresses are values.
         names: &[
-            "std::net",
             "std::os",
             "TcpListener",
             "TcpStream",
             "UdpSocket",
+            "UnixListener",
+            "UnixStream",
+            "UnixDatagram",
+            "ToSocketAddrs",
             "hyper",
             "rustls",
             "socket2",
@@ -196,7 +200,8 @@ mod tests {
             "let t = jiff::Timestamp::now();",
             "use std::time::{Duration, Instant as I};",
             "let l = std::net::TcpListener::bind(a)?;",
-            "use std::{collections::BTreeMap, net::IpAddr};",
+            "use std::{collections::BTreeMap, net::{IpAddr, UdpSocket}};",
+            "fn f(at: impl std::net::ToSocketAddrs) {}",
             "std::thread::spawn(f);",
             "use tokio::sync::mpsc;",
             "async fn f() {}",
@@ -216,7 +221,7 @@ mod tests {
         for code in [
             "let operand = random_looking_name; let brand = 1;",
             "// tokio would be wrong here\n/* SystemTime */ let s = \"std::fs and async\";",
-            "use core::net::IpAddr;",
+            "use std::net::{IpAddr, Ipv4Addr};",
             "use std::time::Duration;",
             "fn print(row: &Row) {} print(row); awaited(); asynchronous();",
             "use std::io::Read;",
