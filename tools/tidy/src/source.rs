@@ -78,16 +78,18 @@ fn without_test_items(code: &str) -> String {
     result
 }
 
-/// Where the items under `#[cfg(test)]` start and end: at the `;` or at the brace that closes their first one.
+/// Where the items under `#[cfg(test)]` start and end: at their `;`, at the brace that closes their body, or where what
+/// they stand in ends.
 fn test_items(code: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     code.match_indices(CFG_TEST).map(|(start, _)| {
         let mut depth = 0_usize;
         for (at, c) in code[start..].char_indices() {
             match c {
-                '{' => depth += 1,
-                '}' => {
-                    depth = depth.saturating_sub(1);
-                    if depth == 0 {
+                '{' | '(' | '[' => depth += 1,
+                '}' | ')' | ']' if depth == 0 => return (start, start + at),
+                '}' | ')' | ']' => {
+                    depth -= 1;
+                    if c == '}' && depth == 0 {
                         return (start, start + at + 1);
                     }
                 }
@@ -218,6 +220,12 @@ mod tests {
     fn test_items_are_blank_and_what_follows_is_not() {
         let code = code_of("a;\n#[cfg(test)]\nmod tests {\n fn f() { b }\n}\nc;\n#[cfg(test)]\nuse d;\ne");
         assert_eq!(code.split_whitespace().collect::<String>(), "a;c;e");
+    }
+
+    #[test]
+    fn a_test_item_ends_where_its_body_ends() {
+        let code = code_of("#[cfg(test)]\nfn f(a: [u8; 3]) -> [u8; 3] { b }\nc; { #[cfg(test)] d } e");
+        assert_eq!(code.split_whitespace().collect::<String>(), "c;{}e");
     }
 
     #[test]
