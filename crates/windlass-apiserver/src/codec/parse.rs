@@ -1,0 +1,204 @@
+//! Bodies to untyped trees.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{Format, yaml};
+use crate::json;
+
+/// A body as a tree, and what a strict reader has to say of it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// The tree.
+    pub value: Value,
+    /// JSON: paths of keys that stood twice. The last one wins.
+    pub duplicates: Vec<String>,
+    /// YAML: messages about keys that stood twice (`line 3: key "a" already set in map`).
+    pub yaml_duplicates: Vec<String>,
+}
+
+impl Parsed {
+    /// The problems of the body, given the `unknown` fields that [`super::canonical`] found in it.
+    pub fn problems(&self, unknown: &[String]) -> Problems {
+        let inside = |path: &String| unknown.iter().any(|u| is_inside(path, u));
+        let fields = self
+            .duplicates
+            .iter()
+            .filter(|path| !inside(path))
+            .map(|path| format!("duplicate field {path:?}"));
+        let fields = fields.chain(unknown.iter().map(|path| format!("unknown field {path:?}"))).collect();
+        Problems { yaml: self.yaml_duplicates.clone(), fields }
+    }
+}
+
+/// Go does not look into fields it does not know, so duplicates there are not problems.
+fn is_inside(path: &str, unknown: &str) -> bool {
+    path.strip_prefix(unknown).is_some_and(|rest| rest.starts_with(['.', '[']))
+}
+
+/// What is wrong with a body that can nevertheless be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    yaml: Vec<String>,
+    fields: Vec<String>,
+}
+
+impl Problems {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.yaml.is_empty() && self.fields.is_empty()
+    }
+
+    /// One text for each `Warning` header, for `fieldValidation=Warn`.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.yaml.iter().chain(&self.fields).map(String::as_str)
+    }
+
+    /// The message for `fieldValidation=Strict`.
+    pub fn strict(&self) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let yaml =
+            (!self.yaml.is_empty()).then(|| format!("yaml: unmarshal errors:\n  {}", self.yaml.join("\n  ")));
+        let all: Vec<&str> = yaml.iter().chain(&self.fields).map(String::as_str).collect();
+        Some(format!("strict decoding error: {}", all.join(", ")))
+    }
+}
+
+/// A body that cannot be read, with a message in the words of kube-apiserver.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// Not JSON.
+    #[error("couldn't get version/kind; json parse error: {0}")]
+    Json(String),
+    /// Not YAML.
+    #[error("yaml: {0}")]
+    Yaml(String),
+    /// YAML that has no JSON equivalent, such as a list as a key.
+    #[error("{0}")]
+    NotJson(String),
+    /// Protobuf is read by [`super::envelope`] and [`super::decode_proto`], which need a type.
+    #[error("protobuf has no untyped form")]
+    Protobuf,
+}
+
+/// Reads a JSON or YAML body. Nesting beyond 128 levels is refused.
+pub fn parse(bytes: &[u8], format: Format) -> Result<Parsed, ParseError> {
+    match format {
+        Format::Json => parse_json(bytes),
+        Format::Yaml => yaml::parse(bytes),
+        Format::Protobuf => Err(ParseError::Protobuf),
+    }
+}
+
+fn parse_json(bytes: &[u8]) -> Result<Parsed, ParseError> {
+    // Go replaces what is not UTF-8 and goes on.
+    let text = String::from_utf8_lossy(bytes);
+    let bytes = match &text {
+        Cow::Borrowed(_) => bytes,
+        Cow::Owned(text) => text.as_bytes(),
+    };
+    let read = json::read(bytes).map_err(|error| ParseError::Json(go_message(bytes, &error)))?;
+    Ok(Parsed { value: read.value, duplicates: read.duplicates, yaml_duplicates: Vec::new() })
+}
+
+/// The nearest to what Go would say.
+fn go_message(bytes: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let text = error.to_string();
+    if text.starts_with("recursion limit exceeded") {
+        return "exceeded max depth".to_owned();
+    }
+    let line = bytes.split(|&b| b == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let rest = String::from_utf8_lossy(line.get(error.column().saturating_sub(1)..).unwrap_or_default())
+        .into_owned();
+    let Some(found) = rest.chars().next() else { return text };
+    let place = match text.split(" at line").next().unwrap_or_default() {
+        "trailing characters" => "after top-level value",
+        "expected `,` or `}`" => "after object key:value pair",
+        "expected `,` or `]`" => "after array element",
+        "expected `:`" => "after object key",
+        "key must be a string" | "trailing comma" => "looking for beginning of object key string",
+        "control character (\\u0000-\\u001F) found while parsing a string" => "in string literal",
+        "invalid escape" => "in string escape code",
+        "invalid number" => "in numeric literal",
+        _ => "looking for beginning of value",
+    };
+    format!("invalid character {} {place}", quote(found))
+}
+
+fn quote(found: char) -> String {
+    match found {
+        '\'' => r"'\''".to_owned(),
+        '"' => r#"'"'"#.to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The beginning of a body, as it is shown in messages about bodies that could not be read.
+pub fn summary(bytes: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let (shown, more) = if bytes.len() > SHOWN { (&bytes[..SHOWN], " ...") } else { (bytes, "") };
+    match bytes.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => shown.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + more,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json_error(body: &str) -> String {
+        parse(body.as_bytes(), Format::Json).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn syntax_errors_read_as_gos() {
+        let prefix = "couldn't get version/kind; json parse error: ";
+        for (body, want) in [
+            ("", "unexpected end of JSON input"),
+            ("{\"metadata\":{\"name\":\"a\",\n", "unexpected end of JSON input"),
+            ("{\"metadata\":{\"name\":\"a\" x\n", "invalid character 'x' after object key:value pair"),
+            ("{} {}", "invalid character '{' after top-level value"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("[1 2]", "invalid character '2' after array element"),
+            ("{1:2}", "invalid character '1' looking for beginning of object key string"),
+            ("x", "invalid character 'x' looking for beginning of value"),
+        ] {
+            assert_eq!(json_error(body), format!("{prefix}{want}"), "{body}");
+        }
+    }
+
+    #[test]
+    fn problems_are_worded_as_the_server_does() {
+        let parsed = parse(br#"{"data":{"a":"1","a":"2"},"foo":{"b":1,"b":2}}"#, Format::Json).unwrap();
+        let problems = parsed.problems(&["foo".to_owned()]);
+        let warnings: Vec<_> = problems.warnings().collect();
+        assert_eq!(warnings, [r#"duplicate field "data.a""#, r#"unknown field "foo""#]);
+        assert_eq!(
+            problems.strict().unwrap(),
+            r#"strict decoding error: duplicate field "data.a", unknown field "foo""#
+        );
+        assert_eq!(parse(b"{}", Format::Json).unwrap().problems(&[]).strict(), None);
+    }
+
+    #[test]
+    fn invalid_utf8_is_replaced() {
+        let parsed = parse(b"{\"a\":\"\xff\"}", Format::Json).unwrap();
+        assert_eq!(parsed.value["a"], "\u{fffd}");
+    }
+
+    #[test]
+    fn summaries() {
+        assert_eq!(summary(b""), "<empty>");
+        assert_eq!(summary(b"[]\n"), "5b5d0a");
+        assert_eq!(summary(&[b'{'; 31]), format!("{} ...", "{".repeat(30)));
+    }
+}
