@@ -18,6 +18,7 @@
 
 mod history;
 mod kind;
+pub mod log;
 mod object;
 mod pairs;
 mod snapshot;
@@ -32,6 +33,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use history::History;
+use log::Record;
 use pairs::Interner;
 
 pub use history::{Event, EventType, Events, Limits, Unreadable};
@@ -53,6 +55,18 @@ pub struct Store {
     recent: Arc<VecDeque<(Kind, Snapshot)>>,
     /// When which revision was the newest, in order.
     marks: Arc<VecDeque<(Timestamp, u64)>>,
+    journal: Journal,
+}
+
+/// The commits that are still to be kept somewhere, if someone does that. A clone of a store is another store:
+/// nobody keeps its commits.
+#[derive(Default)]
+struct Journal(Option<Vec<Record>>);
+
+impl Clone for Journal {
+    fn clone(&self) -> Journal {
+        Journal(None)
+    }
 }
 
 /// A write.
@@ -112,6 +126,7 @@ impl Store {
             limits,
             recent: Arc::default(),
             marks: Arc::default(),
+            journal: Journal::default(),
         }
     }
 
@@ -135,7 +150,12 @@ impl Store {
 
     /// An object as it is now.
     pub fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Option<&Arc<Object>> {
-        self.kinds.get(kind)?.objects.get(&Store::key(namespace, name))
+        self.find(kind, &Store::key(namespace, name))
+    }
+
+    /// An object as it is now, by its [key](Object::key).
+    pub fn find(&self, kind: &Kind, key: &str) -> Option<&Arc<Object>> {
+        self.kinds.get(kind)?.objects.get(key)
     }
 
     /// All objects of a kind as they are now.
@@ -144,7 +164,7 @@ impl Store {
         Snapshot { revision: self.revision, objects }
     }
 
-    /// The kinds that something was written of.
+    /// The kinds that have objects, or a past.
     pub fn kinds(&self) -> impl Iterator<Item = &Kind> {
         self.kinds.keys()
     }
@@ -196,9 +216,36 @@ impl Store {
             EventType::Added | EventType::Modified => history.objects.insert(event.object.clone()),
             EventType::Deleted => history.objects.remove(event.object.key()),
         };
+        if let Some(journal) = &mut self.journal.0 {
+            journal.push(Record { kind: kind.clone(), event: event.clone() });
+        }
         if history.push(event, self.limits) {
             self.drop_recent();
         }
+    }
+
+    /// From now on every commit is noted for [`Store::take_records`].
+    pub fn keep_journal(&mut self) {
+        self.journal.0.get_or_insert_default();
+    }
+
+    /// The commits since the last call, in order; none unless [`Store::keep_journal`] was called.
+    pub fn take_records(&mut self) -> Vec<Record> {
+        self.journal.0.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Puts an object of a snapshot into its place, as something that was always there. False if the place is
+    /// taken.
+    fn load(&mut self, kind: &Kind, mut object: Object) -> bool {
+        object.intern(&mut self.pairs);
+        let history = Arc::make_mut(Arc::make_mut(&mut self.kinds).entry(kind.clone()).or_default());
+        history.objects.insert(Arc::new(object)).is_none()
+    }
+
+    /// A snapshot is loaded completely: it was taken at this revision, and what was before is not known.
+    fn loaded(&mut self, revision: u64) {
+        self.revision = revision;
+        self.compacted = revision;
     }
 
     /// The oldest revision of a kind that can be read and watched from.

@@ -30,6 +30,9 @@ pub struct Object {
     labels_len: u16,
 }
 
+/// How long a body may be: far beyond the 3 MiB of a request, and such that offsets count in 32 bits.
+pub(super) const BODY_MAX: usize = 64 << 20;
+
 /// Where things are in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offsets {
@@ -106,7 +109,7 @@ impl Object {
 
         let Offsets { prefix_len, meta, revision: digits } = parts.offsets;
         let body = parts.body;
-        if u32::try_from(body.len()).is_err() {
+        if body.len() > BODY_MAX {
             return Err(Malformed::TooLong("body"));
         }
         let check = |what, range: &Range<usize>, holds: &dyn Fn(&[u8]) -> bool| match body.get(range.clone())
