@@ -36,7 +36,7 @@ pub(super) const BODY_MAX: usize = 64 << 20;
 /// Where things are in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offsets {
-    /// Where the text after `{"kind":…,"apiVersion":…,` starts.
+    /// Where the text after `{"kind":…,"apiVersion":…,` starts; 1 where items of a list carry these two.
     pub prefix_len: usize,
     /// The value of `metadata`, braces included.
     pub meta: Range<usize>,
@@ -117,8 +117,9 @@ impl Object {
             Some(text) if holds(text) => Ok((range.start as u32, range.end as u32)),
             _ => Err(Malformed::Offset { what, start: range.start, end: range.end, len: body.len() }),
         };
-        let (_, prefix_end) =
-            check("the prefix", &(0..prefix_len), &|text| text.starts_with(b"{") && text.ends_with(b","))?;
+        let (_, prefix_end) = check("the prefix", &(0..prefix_len), &|text| {
+            text == b"{" || text.starts_with(b"{") && text.ends_with(b",")
+        })?;
         let meta = check("the metadata", &meta, &|text| {
             text.starts_with(b"{") && text.len() > 1 && text.ends_with(b"}")
         })?;
@@ -197,7 +198,7 @@ impl Object {
         &self.body
     }
 
-    /// What follows `{` where the object is an item of a list of a built-in kind: the body without its `kind` and
+    /// What follows `{` where the object is an item of a list: of a built-in kind the body without its `kind` and
     /// `apiVersion`.
     pub fn item(&self) -> &[u8] {
         &self.body[self.prefix_len as usize..]

@@ -274,6 +274,8 @@ fn wrong_offsets_are_refused() {
     };
     let right = good.offsets();
     assert!(Object::new(parts(right.clone())).is_ok());
+    let whole = Object::new(parts(Offsets { prefix_len: 1, ..right.clone() })).unwrap();
+    assert_eq!([b"{", whole.item()].concat(), whole.body()[..]);
     for (prefix_len, meta, revision) in [
         (right.prefix_len - 1, right.meta.clone(), right.revision.clone()),
         (right.prefix_len, right.meta.start..right.meta.end + 1, right.revision.clone()),
