@@ -134,6 +134,8 @@ fn type_of(expression: &str, ids: &HashMap<&str, usize>) -> Type {
     }
     match expression {
         "string" => Type::String,
+        // A list with a message of its own on the wire, because it is the value of a map (`ExtraValue`).
+        "strings" => Type::List(Box::new(Type::String)),
         "bool" => Type::Bool,
         "int32" => Type::Int32,
         "int64" => Type::Int64,
@@ -166,6 +168,13 @@ mod tests {
     const TABLE: &str = r#"{"name":"m.TypeMeta","fields":[{"n":"kind","t":"string","omit":"empty","pb":1}]}
 {"name":"v.Source","fields":[{"n":"path","t":"string","ptr":true,"omit":"empty","pb":1}]}
 {"name":"v.Volume","gvk":["/v1/Volume"],"fields":[{"n":"","t":"m.TypeMeta","inline":true},{"n":"name","t":"string","pb":1,"req":true},{"n":"","t":"v.Source","inline":true,"pb":2},{"n":"ports","t":"[]v.Source","omit":"empty","pb":3,"lt":"map","lk":["path"],"ps":"merge","pk":"path"}]}"#;
+
+    #[test]
+    fn the_embedded_table_can_be_read() {
+        let types = crate::schema::builtin();
+        let pod = types.get(types.id("io.k8s.api.core.v1.Pod").unwrap());
+        assert_eq!(pod.gvk, ["/v1/Pod"]);
+    }
 
     #[test]
     fn inline_structures_are_written_in_their_place_but_nested_on_the_wire() {
