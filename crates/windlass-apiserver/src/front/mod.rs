@@ -1,1 +1,3 @@
 //! The fronts: where the server meets sockets, clocks and files.
+
+pub mod durable;

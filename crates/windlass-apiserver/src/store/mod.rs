@@ -23,7 +23,7 @@ mod object;
 mod pairs;
 mod snapshot;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tree;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// A small object in the form of a built-in kind.
-pub(super) fn object(namespace: &str, name: &str, content: u32, labels: &[(&str, &str)]) -> Object {
+pub(crate) fn object(namespace: &str, name: &str, content: u32, labels: &[(&str, &str)]) -> Object {
     let prefix = r#"{"kind":"Thing","apiVersion":"v1","#;
     let uid = format!("uid-{name}");
     let meta =
@@ -31,12 +31,12 @@ pub(super) fn object(namespace: &str, name: &str, content: u32, labels: &[(&str,
     .expect("the offsets are right")
 }
 
-pub(super) const KINDS: [&str; 3] = ["pods", "nodes", "things.example.com"];
+pub(crate) const KINDS: [&str; 3] = ["pods", "nodes", "things.example.com"];
 /// `a-b` sorts before `a/` and `a0` after it: neighbours that a careless range would take in.
 const NAMESPACES: [&str; 4] = ["a", "a-b", "a0", "b"];
 
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Creates, updates or deletes, whatever fits what is there.
     Write { kind: usize, namespace: usize, name: u8, content: u32, delete: bool },
     /// Forgets all but the last so many revisions.
@@ -45,7 +45,7 @@ pub(super) enum Step {
     Read { kind: usize, back: u64 },
 }
 
-pub(super) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     let write =
         (0..KINDS.len(), 0..NAMESPACES.len(), 0u8..40, any::<u32>(), prop::bool::weighted(0.3)).prop_map(
             |(kind, namespace, name, content, delete)| Step::Write { kind, namespace, name, content, delete },
@@ -74,12 +74,12 @@ impl Model {
     }
 }
 
-pub(super) fn kind(at: usize) -> Kind {
+pub(crate) fn kind(at: usize) -> Kind {
     Kind::from_qualified(KINDS[at])
 }
 
 /// The change that a write step means for this store.
-pub(super) fn change(store: &Store, step: &Step) -> Option<(Kind, Change)> {
+pub(crate) fn change(store: &Store, step: &Step) -> Option<(Kind, Change)> {
     let Step::Write { kind: at, namespace, name, content, delete } = step else { return None };
     let kind = kind(*at);
     let namespace = if KINDS[*at] == "nodes" { "" } else { NAMESPACES[*namespace] };

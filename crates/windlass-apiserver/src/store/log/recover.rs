@@ -11,7 +11,7 @@ pub struct Recovery {
     store: Store,
     commits: u64,
     cut: Option<Cut>,
-    /// The last log that was read: its name, its length, and where it says that the log after it starts.
+    /// The last file that was read: its name, its length, and the revision at which a log must follow, if one must.
     last: Option<(String, usize, Option<u64>)>,
 }
 
@@ -79,7 +79,7 @@ pub enum Fault {
         /// Where this one says that they do.
         found: u64,
     },
-    /// The log says that another follows, and there is none.
+    /// A log must follow, and there is none.
     #[error("it is followed by {next:020}.log, which is missing")]
     Missing {
         /// The revision after which the missing log starts.
@@ -154,7 +154,13 @@ impl Recovery {
             return Err(damaged(at, Fault::Content("something follows the end")));
         }
         self.store.loaded(revision);
+        self.last = Some((file.to_owned(), bytes.len(), Some(revision)));
         Ok(())
+    }
+
+    /// The revision that the files read so far lead to.
+    pub fn revision(&self) -> u64 {
+        self.store.revision()
     }
 
     /// Reads the next log.

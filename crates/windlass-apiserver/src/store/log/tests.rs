@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn a_log_cut_anywhere_gives_every_complete_frame(steps in steps(40), batch in 1usize..6) {
+    fn a_log_cut_anywhere_gives_every_complete_frame(steps in steps(24), batch in 1usize..6) {
         let Written { mut store, log, ends } = written(Store::default(), &steps, batch);
         for len in ends[0].0..=log.len() {
             let (end, revision) = *ends.iter().rev().find(|(end, _)| *end <= len).unwrap();
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_refused_or_cuts_only_the_tail(steps in steps(40), batch in 1usize..6, bit in 0u8..8) {
+    fn a_flipped_bit_is_refused_or_cuts_only_the_tail(steps in steps(24), batch in 1usize..6, bit in 0u8..8) {
         let Written { mut store, mut log, ends } = written(Store::default(), &steps, batch);
         prop_assume!(ends.len() > 1);
         let (last, revision) = ends[ends.len() - 2];
