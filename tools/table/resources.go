@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -270,8 +271,9 @@ func fieldLabelCandidates() ([]string, error) {
 		return nil, err
 	}
 	literal := regexp.MustCompile(`"([a-zA-Z]+(?:\.[a-zA-Z]+)*)"`)
+	// These two are named constants there.
+	labels := []string{resourcev1.ResourceSliceSelectorDriver, resourcev1.ResourceSliceSelectorNodeName}
 	seen := map[string]bool{}
-	var labels []string
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
@@ -30,13 +31,17 @@ func (s schemas) model(name string) (spec.Schema, bool) {
 	return definition.Schema, ok
 }
 
-// kinds lists the definition's x-kubernetes-group-version-kind as "group/version/Kind".
+// kinds lists the definition's x-kubernetes-group-version-kind as "group/version/Kind". The types of meta/v1 are kinds in every group: of those
+// only the core one is listed.
 func (s schemas) kinds(name string) []string {
 	_, extensions := s.namer.GetDefinitionName(name)
 	list, _ := extensions["x-kubernetes-group-version-kind"].([]any)
 	var kinds []string
 	for _, item := range list {
 		gvk := item.(map[string]any)
+		if strings.HasPrefix(name, "io.k8s.apimachinery.") && (gvk["group"] != "" || gvk["version"] != "v1") {
+			continue
+		}
 		kinds = append(kinds, fmt.Sprintf("%s/%s/%s", gvk["group"], gvk["version"], gvk["kind"]))
 	}
 	return kinds

@@ -144,22 +144,21 @@ func typeRows(served []apidiscovery.APIGroupDiscovery) ([]*typeRow, []*docRow, e
 		rows = append(rows, row)
 		docs = append(docs, w.docs[name])
 	}
+	// Leaves have a definition of their own in the OpenAPI documents too, and so does the body of a patch.
+	others := []reflect.Type{reflect.TypeFor[metav1.Patch]()}
 	for t := range leaves {
-		docs = append(docs, w.leafDoc(t))
+		others = append(others, t)
 	}
-	docs = slices.DeleteFunc(append(docs, w.leafDoc(reflect.TypeFor[metav1.Patch]())), func(d *docRow) bool { return d == nil })
+	for _, t := range others {
+		name, err := modelName(t)
+		if err != nil {
+			return nil, nil, err
+		}
+		model, _ := w.schemas.model(name)
+		docs = append(docs, newDocRow(name, model))
+	}
 	slices.SortFunc(docs, func(a, b *docRow) int { return strings.Compare(a.Name, b.Name) })
 	return rows, docs, nil
-}
-
-// leafDoc describes a leaf, which has a definition of its own in the OpenAPI documents unless it is a plain string there.
-func (w *walker) leafDoc(t reflect.Type) *docRow {
-	name, err := modelName(t)
-	if err != nil {
-		return nil
-	}
-	model, _ := w.schemas.model(name)
-	return newDocRow(name, model)
 }
 
 // keepZeroDefault restores a default that is the zero value: of use only in a list key, where it names the element.
