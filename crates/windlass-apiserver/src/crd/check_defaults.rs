@@ -1,0 +1,45 @@
+//! Defaults in a schema must be valid themselves.
+
+use serde_json::Value;
+
+use super::props::Props;
+use super::{add_failures, embedded, prune, validate};
+use crate::field::{Errors, Path};
+
+/// Reports defaults that hold unknown fields or do not pass their own schema.
+pub(super) fn check(props: &Props, path: &Path<'_>, errors: &mut Errors) {
+    node(props, path, true, false, errors);
+}
+
+fn node(props: &Props, path: &Path<'_>, is_resource: bool, inside_meta: bool, errors: &mut Errors) {
+    let inside_meta = inside_meta && !is_resource;
+    if let Some(default) = &props.default {
+        check_one(props, default, &path.child("default"), inside_meta, errors);
+    }
+    // Entries of maps have no defaults of their own to check: the schema of a map's values takes none.
+    if let Some(items) = &props.items {
+        node(items, &path.child("items"), items.embedded, inside_meta, errors);
+    }
+    let properties = path.child("properties");
+    for (name, schema) in &props.properties {
+        let meta = inside_meta || (is_resource && prune::META.contains(&name.as_str()));
+        node(schema, &properties.key(name), schema.embedded, meta, errors);
+    }
+}
+
+fn check_one(props: &Props, default: &Value, path: &Path<'_>, inside_meta: bool, errors: &mut Errors) {
+    if !inside_meta {
+        let mut pruned = default.clone();
+        prune::prune(props, &mut pruned, props.embedded, &mut Vec::new());
+        if pruned != *default {
+            errors.invalid(path, default, "must not have unknown fields");
+        }
+        let before = errors.0.len();
+        embedded::check(props, default, props.embedded, path, errors);
+        if errors.0.len() > before {
+            return;
+        }
+    }
+    let failures = validate::validate(props, default, None);
+    add_failures(failures, Some(path), errors);
+}
