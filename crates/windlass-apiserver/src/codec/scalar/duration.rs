@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use super::go_quote;
+
 /// A text that is not a duration, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -20,7 +22,7 @@ const UNITS: [(&str, u64); 8] = [
 
 /// Reads a duration as nanoseconds.
 pub fn parse(text: &str) -> Result<i64, Error> {
-    let invalid = || Error(format!("time: invalid duration {text:?}"));
+    let invalid = || Error(format!("time: invalid duration {}", go_quote(text)));
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -45,10 +47,14 @@ pub fn parse(text: &str) -> Result<i64, Error> {
         let unit_len = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_len);
         if unit.is_empty() {
-            return Err(Error(format!("time: missing unit in duration {text:?}")));
+            return Err(Error(format!("time: missing unit in duration {}", go_quote(text))));
         }
         let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(Error(format!("time: unknown unit {unit:?} in duration {text:?}")));
+            return Err(Error(format!(
+                "time: unknown unit {} in duration {}",
+                go_quote(unit),
+                go_quote(text)
+            )));
         };
         let integer: u64 = if integer.is_empty() { 0 } else { integer.parse().map_err(|_| invalid())? };
         let part = integer.checked_mul(*nanos).and_then(|n| n.checked_add(part_of(fraction, *nanos)));

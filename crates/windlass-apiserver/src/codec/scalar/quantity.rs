@@ -84,6 +84,10 @@ impl Quantity {
             return Ok(Quantity { value, scale: 0, format, text: keep.then(|| text.into()) });
         }
 
+        // The slow path reads the number once more, and is the first to notice that there is none.
+        if !parts.has_digits {
+            return Err(Error::Numeric);
+        }
         let mantissa: i128 = shifted.parse().map_err(|_| Error::Numeric)?;
         let (mut value, mut scale, mut format) = (mantissa, -fraction, format);
         if base == 10 {
@@ -313,6 +317,8 @@ struct Parts<'a> {
     integer: &'a str,
     fraction: &'a str,
     suffix: &'a str,
+    /// Go reads `.` and `+` as zero, where its fast path gets to see them.
+    has_digits: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -329,11 +335,12 @@ impl<'a> Parts<'a> {
         if !take(rest, |b| b.is_ascii_digit()).1.is_empty() {
             return Err(Error::Format);
         }
+        let has_digits = !(integer.is_empty() && fraction.is_empty());
         let integer = match integer.trim_start_matches('0') {
             "" => "0",
             digits => digits,
         };
-        Ok(Parts { negative, integer, fraction, suffix })
+        Ok(Parts { negative, integer, fraction, suffix, has_digits })
     }
 
     fn signed(&self, value: i128) -> i128 {

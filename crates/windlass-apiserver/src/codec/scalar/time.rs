@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 
+use super::go_quote;
+
 /// A text that is not a time, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -75,9 +77,9 @@ pub fn parse(text: &str, precision: Precision) -> Result<Timestamp, Error> {
     let nanos = reader.fraction(precision)?;
     let offset = reader.offset()?;
     if !reader.rest.is_empty() {
-        return Err(Error(format!("parsing time {text:?}: extra text: {:?}", reader.rest)));
+        return Err(Error(format!("parsing time {}: extra text: {}", go_quote(text), go_quote(reader.rest))));
     }
-    let out_of_range = |what: &str| Error(format!("parsing time {text:?}: {what} out of range"));
+    let out_of_range = |what: &str| Error(format!("parsing time {}: {what} out of range", go_quote(text)));
     let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| out_of_range("day"))?;
     let time = jiff::civil::time(hour as i8, minute as i8, second as i8, nanos);
     Offset::from_seconds(offset)
@@ -104,7 +106,7 @@ impl<'a> Reader<'a> {
         if range.contains(&value) {
             return Ok(());
         }
-        Err(Error(format!("parsing time {:?}: {what} out of range", self.text)))
+        Err(Error(format!("parsing time {}: {what} out of range", go_quote(self.text))))
     }
 
     fn number(&mut self, element: &str, min: usize, max: usize) -> Result<i32, Error> {
@@ -129,9 +131,11 @@ impl<'a> Reader<'a> {
             Some(rest) => rest.bytes().take_while(u8::is_ascii_digit).count(),
             None => 0,
         };
-        if precision == Precision::Micros && digits != 6 {
-            return Err(self.fail(self.rest, ".000000"));
-        }
+        let digits = match precision {
+            Precision::Seconds => digits,
+            Precision::Micros if digits >= 6 => 6,
+            Precision::Micros => return Err(self.fail(self.rest, ".000000")),
+        };
         if digits == 0 {
             return Ok(0);
         }
