@@ -11,14 +11,18 @@
 mod canonical;
 mod parse;
 mod path;
+mod proto;
 pub mod scalar;
 mod write;
 mod yaml;
 
 pub use canonical::{canonical, canonical_meta};
 pub use parse::{ParseError, Parsed, Problems, parse, summary};
+pub use proto::{Envelope, decode_proto, envelope};
 pub use scalar::quantity::Quantity;
 pub use write::{Encoded, write, write_value};
+
+use serde_json::Value;
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,5 +44,15 @@ pub struct DecodeError(String);
 impl DecodeError {
     fn new(message: impl ToString) -> DecodeError {
         DecodeError(message.to_string())
+    }
+}
+
+/// Puts `kind` and `apiVersion` first, where built-in kinds have them. Empty ones are left as they are.
+pub fn set_type(value: &mut Value, api_version: &str, kind: &str) {
+    let Value::Object(map) = value else { return };
+    for (name, text) in [("apiVersion", api_version), ("kind", kind)] {
+        if !text.is_empty() {
+            map.shift_insert(0, name.to_owned(), Value::String(text.to_owned()));
+        }
     }
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Number, Value};
 
 use super::{ParseError, error};
+use crate::codec::canonical;
 
 /// A scalar with its type.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,11 +27,7 @@ impl Scalar {
             Scalar::Bool(value) => Value::Bool(value),
             Scalar::Int(value) => Value::Number(value.into()),
             Scalar::Uint(value) => Value::Number(Number::from_f64(value as f64).expect("finite")),
-            // Below 2^63 every whole float is an exact i64.
-            Scalar::Float(value) if value.fract() == 0.0 && value.abs() < 9.2e18 => {
-                Value::Number((value as i64).into())
-            }
-            Scalar::Float(value) => Number::from_f64(value).map(Value::Number).ok_or_else(|| {
+            Scalar::Float(value) => canonical::float(value).map(Value::Number).ok_or_else(|| {
                 let name = if value.is_nan() {
                     "NaN"
                 } else if value > 0.0 {
