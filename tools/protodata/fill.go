@@ -17,7 +17,11 @@ var texts = []string{"", "a", "bc", "<&>", "é\u2028", "x\"\\\n"}
 
 // filler puts small random values into a structure: sometimes nothing, sometimes a zero, so that the rules of
 // omission are exercised.
-type filler struct{ *rand.Rand }
+type filler struct {
+	*rand.Rand
+	// sparse leaves out half of all fields.
+	sparse bool
+}
 
 func (f filler) text() string { return texts[f.Intn(len(texts))] }
 
@@ -91,7 +95,7 @@ func (f filler) fill(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
+			if v.Type().Field(i).IsExported() && !(f.sparse && f.Intn(2) == 0) {
 				f.fill(v.Field(i), depth+1)
 			}
 		}

@@ -53,6 +53,8 @@ func main() {
 		}
 	})
 	write(filepath.Join(os.Args[1], "scalars.tsv"), scalars)
+	write(filepath.Join(os.Args[1], "bodies.tsv"), func(out *bufio.Writer) { bodies(out, types) })
+	write(filepath.Join(os.Args[1], "yaml.tsv"), documents)
 }
 
 func write(path string, body func(*bufio.Writer)) {
@@ -95,7 +97,7 @@ func object(out *bufio.Writer, types *runtime.Scheme, gvk schema.GroupVersionKin
 	for _, c := range gvk.String() {
 		seed = seed*31 + int64(c)
 	}
-	f := filler{rand.New(rand.NewSource(seed))}
+	f := filler{Rand: rand.New(rand.NewSource(seed))}
 	f.fill(reflect.ValueOf(filled).Elem(), 0)
 	filled.GetObjectKind().SetGroupVersionKind(gvk)
 

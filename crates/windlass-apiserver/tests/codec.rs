@@ -13,16 +13,19 @@ struct Sample {
 }
 
 fn samples() -> Vec<Sample> {
-    let types = schema::builtin();
     include_str!("data/proto.tsv")
         .lines()
         .map(|line| {
             let [gvk, body, json] = line.split('\t').collect::<Vec<_>>().try_into().expect("three columns");
-            let name = types.iter().find(|s| s.gvk.iter().any(|g| g == gvk)).map(|s| &s.name);
-            let id = types.id(name.unwrap_or_else(|| panic!("{gvk} is not in the table"))).unwrap();
-            Sample { gvk, id, body: base64(body), json }
+            Sample { gvk, id: id_of(gvk), body: base64(body), json }
         })
         .collect()
+}
+
+fn id_of(gvk: &str) -> TypeId {
+    let types = schema::builtin();
+    let name = types.iter().find(|s| s.gvk.iter().any(|g| g == gvk)).map(|s| &s.name);
+    types.id(name.unwrap_or_else(|| panic!("{gvk} is not in the table"))).unwrap()
 }
 
 fn base64(text: &str) -> Vec<u8> {
@@ -106,4 +109,98 @@ fn scalars_are_what_go_makes_of_them() {
         };
         assert_eq!(got, want, "{name} {text}");
     }
+}
+
+#[test]
+fn faulty_bodies_are_read_or_refused_as_go_does() {
+    for line in include_str!("data/bodies.tsv").lines() {
+        let [gvk, body, want, problems] =
+            line.split('\t').collect::<Vec<_>>().try_into().expect("four columns");
+        let parsed = codec::parse(body.as_bytes(), Format::Json).unwrap();
+        let mut unknown = Vec::new();
+        let read = codec::canonical(schema::builtin(), id_of(gvk), parsed.value.clone(), &mut unknown);
+        let Some(message) = want.strip_prefix('!') else {
+            let value = read.unwrap_or_else(|e| panic!("{gvk}: {e}\n{body}"));
+            assert_eq!(written(&value), want, "{gvk} {body}");
+            let found = parsed.problems(&unknown);
+            let mut found: Vec<_> = found.warnings().collect();
+            found.sort_unstable();
+            assert_eq!(found, serde_json::from_str::<Vec<String>>(problems).unwrap(), "{gvk} {body}");
+            continue;
+        };
+        let error = read.expect_err(body).to_string();
+        assert!(same_message(&error, message), "{gvk} {body}\nours: {error}\nGo:   {message}");
+    }
+}
+
+/// Whether two messages are the same but for what the table does not know: the names of Go's string types and of
+/// embedded structures (`Volume.spec.volumes.VolumeSource.hostPath`).
+fn same_message(ours: &str, go: &str) -> bool {
+    let (Some((our_path, our_type)), Some((go_path, go_type))) =
+        (ours.split_once(" of type "), go.split_once(" of type "))
+    else {
+        return ours == go;
+    };
+    let embedded = |(i, word): &(usize, &str)| *i == 0 || !word.starts_with(char::is_uppercase);
+    let short: Vec<&str> = go_path.split('.').enumerate().filter(embedded).map(|(_, word)| word).collect();
+    let named = our_type.ends_with("string") && go_type.contains('.');
+    (our_path == go_path || our_path == short.join(".")) && (our_type == go_type || named)
+}
+
+#[test]
+fn yaml_is_what_go_makes_of_it() {
+    for line in include_str!("data/yaml.tsv").lines() {
+        let [text, want, strict] = line.split('\t').collect::<Vec<_>>().try_into().expect("three columns");
+        let text: String = serde_json::from_str(text).unwrap();
+        match (codec::parse(text.as_bytes(), Format::Yaml), want.strip_prefix('!')) {
+            (Ok(parsed), None) => {
+                assert_eq!(written(&parsed.value), want, "{text:?}");
+                let found = parsed.problems(&[]).strict().unwrap_or_default().replace('\n', "\\n");
+                assert_eq!(found.trim_start_matches("strict decoding error: "), strict, "{text:?}");
+            }
+            (Err(_), Some(_)) => {}
+            (got, _) => panic!("{text:?}: {got:?}, but Go says {want}"),
+        }
+    }
+}
+
+/// Schemas contain schemas, in JSON and in protobuf: neither may exhaust the stack.
+#[test]
+fn deep_schemas_are_read_or_refused() {
+    let id = id_of("apiextensions.k8s.io/v1/CustomResourceDefinition");
+    let types = schema::builtin();
+    let nested = |levels: usize| {
+        let schema = (0..levels)
+            .fold(serde_json::json!({}), |inner, _| serde_json::json!({"properties": {"a": inner}}));
+        serde_json::json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}})
+    };
+    let body = nested(55);
+    let mut read = codec::parse(body.to_string().as_bytes(), Format::Json).unwrap().value;
+    read = codec::canonical(types, id, read, &mut Vec::new()).unwrap();
+    assert_eq!(read["spec"]["versions"][0]["schema"], body["spec"]["versions"][0]["schema"]);
+    assert!(codec::parse(nested(200).to_string().as_bytes(), Format::Json).is_err());
+
+    // 28 is `not`, and the message around it has a length of up to three bytes.
+    let message = |levels: usize| (0..levels).fold(Vec::new(), |inner, _| field(28, &inner));
+    let wrap = |schema: Vec<u8>| field(2, &field(7, &field(4, &field(1, &schema))));
+    for (levels, fits) in [(100, true), (10_000, false)] {
+        let raw = wrap(message(levels));
+        let envelope = codec::Envelope { raw: &raw, ..codec::Envelope::default() };
+        let read = codec::decode_proto(types, id, &envelope);
+        assert_eq!(read.is_ok(), fits, "{levels}: {read:?}");
+    }
+}
+
+/// A length-delimited protobuf field.
+fn field(number: u32, content: &[u8]) -> Vec<u8> {
+    let varint = |mut value: usize| {
+        let mut out = Vec::new();
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+        out
+    };
+    [varint((number << 3 | 2) as usize), varint(content.len()), content.to_vec()].concat()
 }

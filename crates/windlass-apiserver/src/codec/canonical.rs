@@ -32,8 +32,8 @@ pub fn canonical(
     value: Value,
     unknown: &mut Vec<String>,
 ) -> Result<Value, DecodeError> {
-    let mut decoder = Decoder { types, unknown: Some(unknown) };
-    decoder.value(&Type::Struct(id), value, &Place { path: &Path::Root, holder: None }).map(|go| go.json)
+    let mut decoder = Decoder { types, unknown: Some(unknown), saved: None };
+    decoder.whole(id, value, &Path::Root)
 }
 
 /// Makes the metadata of a custom object canonical, in place; the rest is left alone. `parent` is the path of the
@@ -53,11 +53,10 @@ pub fn canonical_meta(
         return Ok(());
     };
     let id = types.id(OBJECT_META).expect("the table has ObjectMeta");
-    let mut decoder = Decoder { types, unknown: Some(unknown) };
+    let mut decoder = Decoder { types, unknown: Some(unknown), saved: None };
     let root = if parent.is_empty() { Path::Root } else { Path::Key(&Path::Root, parent) };
     let path = root.key("metadata");
-    let go = decoder.value(&Type::Struct(id), meta.take(), &Place { path: &path, holder: None })?;
-    *meta = go.json;
+    *meta = decoder.whole(id, meta.take(), &path)?;
     meta.sort_all_objects();
     Ok(())
 }
@@ -179,9 +178,25 @@ struct Decoder<'a> {
     types: &'a Types,
     /// `None` inside values whose decoder of their own does not look for unknown fields.
     unknown: Option<&'a mut Vec<String>>,
+    /// The first value of a wrong type. Go reads on, and anything that a type's own reader refuses comes first.
+    saved: Option<DecodeError>,
 }
 
 impl Decoder<'_> {
+    fn whole(&mut self, id: TypeId, value: Value, path: &Path<'_>) -> Result<Value, DecodeError> {
+        let go = self.value(&Type::Struct(id), value, &Place { path, holder: None })?;
+        match self.saved.take() {
+            Some(error) => Err(error),
+            None => Ok(go.json),
+        }
+    }
+
+    /// Remembers a mistake and goes on with the zero value.
+    fn save(&mut self, ty: &Type, error: DecodeError) -> Go {
+        self.saved.get_or_insert(error);
+        zero(self.types, ty)
+    }
+
     fn value(&mut self, ty: &Type, value: Value, at: &Place<'_>) -> Result<Go, DecodeError> {
         if value.is_null() {
             return self.null(ty);
@@ -189,7 +204,7 @@ impl Decoder<'_> {
         match ty {
             Type::Struct(id) => match value {
                 Value::Object(map) => self.structure(*id, map, at),
-                other => Err(self.mismatch(ty, &other, at)),
+                other => Ok(self.save(ty, self.mismatch(ty, &other, at))),
             },
             Type::List(element) => match value {
                 Value::Array(list) => {
@@ -201,7 +216,7 @@ impl Decoder<'_> {
                     let empty = out.is_empty();
                     Ok(Go { json: Value::Array(out), zero: false, empty })
                 }
-                other => Err(self.mismatch(ty, &other, at)),
+                other => Ok(self.save(ty, self.mismatch(ty, &other, at))),
             },
             Type::Map(element) => match value {
                 Value::Object(map) => {
@@ -215,7 +230,7 @@ impl Decoder<'_> {
                     let empty = out.is_empty();
                     Ok(Go { json: Value::Object(out), zero: false, empty })
                 }
-                other => Err(self.mismatch(ty, &other, at)),
+                other => Ok(self.save(ty, self.mismatch(ty, &other, at))),
             },
             Type::SchemaOrBool | Type::SchemaOrArray | Type::SchemaOrStrings => self.schema_or(ty, value, at),
             Type::Raw | Type::FieldsV1 | Type::Any => Ok(Go::structure(value, false)),
@@ -276,10 +291,21 @@ impl Decoder<'_> {
                 let value = number.as_f64().unwrap_or_default();
                 Ok(Go::scalar(float(value).map_or(Value::Null, Value::Number), value == 0.0))
             }
-            (Type::Bytes, Value::String(text)) => {
-                let bytes = decode_base64(&text)?;
-                let empty = bytes.is_empty();
-                Ok(Go { json: Value::String(STANDARD.encode(bytes)), zero: false, empty })
+            (Type::Bytes, Value::String(text)) => match decode_base64(&text) {
+                Ok(bytes) => Ok(bytes_value(&bytes)),
+                Err(error) => Ok(self.save(ty, error)),
+            },
+            // Go takes a list of small numbers, too.
+            (Type::Bytes, Value::Array(list)) => {
+                let mut bytes = Vec::with_capacity(list.len());
+                for value in list {
+                    match value.as_u64().and_then(|n| u8::try_from(n).ok()) {
+                        Some(byte) => bytes.push(byte),
+                        None if value.is_null() => bytes.push(0),
+                        None => return Ok(self.save(ty, wrong("uint8", &value, value.is_number(), at))),
+                    }
+                }
+                Ok(bytes_value(&bytes))
             }
             (Type::Time, Value::String(text)) => stamp(&text, time::Precision::Seconds),
             (Type::MicroTime, Value::String(text)) => stamp(&text, time::Precision::Micros),
@@ -295,13 +321,17 @@ impl Decoder<'_> {
                 let zero = number.as_i64() == Some(0);
                 Ok(Go::structure(Value::Number(number), zero))
             }
-            (_, other) => Err(self.mismatch(ty, &other, at)),
+            // These have readers of their own, whose refusal ends it.
+            (Type::Time | Type::MicroTime | Type::Duration | Type::IntOrString, other) => {
+                Err(self.mismatch(ty, &other, at))
+            }
+            (_, other) => Ok(self.save(ty, self.mismatch(ty, &other, at))),
         }
     }
 
     /// The three types that are a schema or something else. Unknown fields inside are dropped silently.
     fn schema_or(&mut self, ty: &Type, value: Value, at: &Place<'_>) -> Result<Go, DecodeError> {
-        let mut quiet = Decoder { types: self.types, unknown: None };
+        let mut quiet = Decoder { types: self.types, unknown: None, saved: None };
         let schema = || Type::Struct(self.types.id(SCHEMA).expect("the table has JSONSchemaProps"));
         let json = match (ty, value) {
             (_, value @ Value::Object(_)) => quiet.value(&schema(), value, at)?.json,
@@ -314,33 +344,15 @@ impl Decoder<'_> {
             (_, value @ Value::Array(_)) => non_empty(quiet.value(&list_of(Type::String), value, at)?),
             _ => Value::Null,
         };
-        Ok(Go::structure(json, false))
+        match quiet.saved {
+            Some(error) => Err(error),
+            None => Ok(Go::structure(json, false)),
+        }
     }
 
-    /// Go's message for a value of the wrong type.
     fn mismatch(&self, ty: &Type, value: &Value, at: &Place<'_>) -> DecodeError {
-        let found = match value {
-            Value::Null => "null".to_owned(),
-            Value::Bool(_) => "bool".to_owned(),
-            Value::String(_) => "string".to_owned(),
-            Value::Array(_) => "array".to_owned(),
-            Value::Object(_) => "object".to_owned(),
-            // The literal is named where a number was wanted, but not this one.
-            Value::Number(number) => match ty {
-                Type::Int32 | Type::Int64 | Type::IntOrString => format!("number {number}"),
-                _ => "number".to_owned(),
-            },
-        };
-        let wanted = self.type_name(ty);
-        DecodeError::new(match at.holder {
-            Some(holder) => {
-                let fields = at.path.fields();
-                format!(
-                    "json: cannot unmarshal {found} into Go struct field {holder}.{fields} of type {wanted}"
-                )
-            }
-            None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
-        })
+        let integer = matches!(ty, Type::Int32 | Type::Int64 | Type::IntOrString);
+        wrong(&self.type_name(ty), value, integer, at)
     }
 
     fn type_name(&self, ty: &Type) -> String {
@@ -351,6 +363,8 @@ impl Decoder<'_> {
             Type::Float64 => "float64".to_owned(),
             Type::Bytes => "[]uint8".to_owned(),
             Type::List(element) => format!("[]{}", self.type_name(element)),
+            // The only maps of quantities there are.
+            Type::Map(element) if **element == Type::Quantity => "v1.ResourceList".to_owned(),
             Type::Map(element) => format!("map[string]{}", self.type_name(element)),
             Type::Struct(id) => {
                 let structure = self.types.get(*id);
@@ -368,6 +382,30 @@ impl Decoder<'_> {
             Type::String | Type::Time | Type::MicroTime | Type::Duration => "string".to_owned(),
         }
     }
+}
+
+/// Go's message for a value of the wrong type. The literal is named where a number was wanted, but not this one.
+fn wrong(wanted: &str, value: &Value, integer: bool, at: &Place<'_>) -> DecodeError {
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+        Value::Number(number) if integer => format!("number {number}"),
+        Value::Number(_) => "number".to_owned(),
+    };
+    DecodeError::new(match at.holder {
+        Some(holder) => {
+            let fields = at.path.fields();
+            format!("json: cannot unmarshal {found} into Go struct field {holder}.{fields} of type {wanted}")
+        }
+        None => format!("json: cannot unmarshal {found} into Go value of type {wanted}"),
+    })
+}
+
+fn bytes_value(bytes: &[u8]) -> Go {
+    Go { json: Value::String(STANDARD.encode(bytes)), zero: false, empty: bytes.is_empty() }
 }
 
 fn list_of(element: Type) -> Type {
@@ -542,7 +580,7 @@ mod tests {
     fn scalars_get_their_canonical_text() {
         check(
             json!({"amounts": {"b": "1000m", "a": 0.5, "c": null}, "stamp": "2026-01-02T03:04:05+01:00", "wait": "90s",
-                "bytes": "aGk=", "port": "http", "raw": {"z": 1, "a": [null]}, "share": 1.0}),
+                "bytes": [104, 105], "port": "http", "raw": {"z": 1, "a": [null]}, "share": 1.0}),
             json!({"amounts": {"a": "500m", "b": "1", "c": "0"}, "stamp": "2026-01-02T02:04:05Z", "wait": "1m30s",
                 "bytes": "aGk=", "port": "http", "raw": {"z": 1, "a": [null]}, "share": 1}),
         );
@@ -595,7 +633,7 @@ mod tests {
             ),
             (
                 json!({"amounts": 1}),
-                "json: cannot unmarshal number into Go struct field Outer.amounts of type map[string]resource.Quantity",
+                "json: cannot unmarshal number into Go struct field Outer.amounts of type v1.ResourceList",
             ),
             (
                 json!({"time": 1}),
@@ -606,9 +644,18 @@ mod tests {
                 "json: cannot unmarshal bool into Go struct field Outer.port of type int32",
             ),
             (json!({"bytes": "!!"}), "illegal base64 data at input byte 0"),
+            (
+                json!({"bytes": [1, "x"]}),
+                "json: cannot unmarshal string into Go struct field Outer.bytes of type uint8",
+            ),
             (json!({"bytes": "aGk"}), "illegal base64 data at input byte 0"),
             (json!({"wait": "1"}), r#"time: missing unit in duration "1""#),
             (json!({"wait": null}), r#"time: invalid duration """#),
+            (json!({"count": "x", "wait": "1"}), r#"time: missing unit in duration "1""#),
+            (
+                json!({"count": "x", "never": 1}),
+                "json: cannot unmarshal string into Go struct field Outer.count of type int32",
+            ),
             (json!([]), "json: cannot unmarshal array into Go value of type v1.Outer"),
         ] {
             assert_eq!(run(body.clone()).unwrap_err(), want, "{body}");

@@ -32,9 +32,9 @@ impl Parsed {
     }
 }
 
-/// Go does not look into fields it does not know, so duplicates there are not problems.
+/// Go does not look at fields it does not know, so duplicates there are not problems.
 fn is_inside(path: &str, unknown: &str) -> bool {
-    path.strip_prefix(unknown).is_some_and(|rest| rest.starts_with(['.', '[']))
+    path.strip_prefix(unknown).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// What is wrong with a body that can nevertheless be read.

@@ -163,32 +163,46 @@ impl Builder {
             Some(Frame::Mapping { map, key, .. }) => match key.take() {
                 None => return Err(error("invalid map key: a list or mapping")),
                 Some(Key::Named(key, go)) => {
-                    if map.insert(key, value).is_some() && self.duplicates.len() < DUPLICATES_MAX {
-                        self.duplicates.push(format!("line {line}: key {go} already set in map"));
+                    if map.insert(key, value).is_some() {
+                        note(&mut self.duplicates, line, &go);
                     }
                 }
-                Some(Key::Merge) => merge(map, value)?,
+                // Go names the line of the merged value, which is not known any more; this is the line of the merge.
+                Some(Key::Merge) => {
+                    for (key, value) in merged(value)? {
+                        let go = format!("{key:?}");
+                        if map.insert(key, value).is_some() {
+                            note(&mut self.duplicates, line, &go);
+                        }
+                    }
+                }
             },
         }
         Ok(())
     }
 }
 
-/// Merges at the place of the `<<`: what came before is overwritten, what comes after overwrites.
-fn merge(map: &mut Map<String, Value>, value: Value) -> Result<(), ParseError> {
-    let wanted = || error("map merge requires map or sequence of maps as the value");
-    match value {
-        Value::Object(other) => map.extend(other),
-        // Earlier ones in the list take precedence.
-        Value::Array(list) => {
-            for value in list.into_iter().rev() {
-                let Value::Object(other) = value else { return Err(wanted()) };
-                map.extend(other);
-            }
-        }
-        _ => return Err(wanted()),
+fn note(duplicates: &mut Vec<String>, line: usize, key: &str) {
+    if duplicates.len() < DUPLICATES_MAX {
+        duplicates.push(format!("line {line}: key {key} already set in map"));
     }
-    Ok(())
+}
+
+/// What a `<<` adds at its place: what came before is overwritten, what comes after overwrites.
+fn merged(value: Value) -> Result<Vec<(String, Value)>, ParseError> {
+    let entries = |value| match value {
+        Value::Object(map) => Ok(map),
+        _ => Err(error("map merge requires map or sequence of maps as the value")),
+    };
+    Ok(match value {
+        // Earlier ones in the list take precedence, so they come last.
+        Value::Array(list) => {
+            let maps: Vec<Map<String, Value>> =
+                list.into_iter().rev().map(entries).collect::<Result<_, _>>()?;
+            maps.into_iter().flatten().collect()
+        }
+        value => entries(value)?.into_iter().collect(),
+    })
 }
 
 /// About how much memory a copy takes.
