@@ -113,12 +113,21 @@ pub(super) fn float(value: f64) -> Option<Number> {
 pub(super) struct Slots<'a> {
     structure: &'a Struct,
     values: Vec<Option<Go>>,
+    /// Keys that came with the body, to be used again; those of other fields are empty.
+    keys: Vec<String>,
 }
 
 impl<'a> Slots<'a> {
     pub fn new(types: &'a Types, id: TypeId) -> Slots<'a> {
         let structure = types.get(id);
-        Slots { structure, values: std::iter::repeat_with(|| None).take(structure.fields.len()).collect() }
+        let count = structure.fields.len();
+        let values = std::iter::repeat_with(|| None).take(count).collect();
+        Slots { structure, values, keys: vec![String::new(); count] }
+    }
+
+    fn set(&mut self, index: usize, key: String, value: Go) {
+        self.values[index] = Some(value);
+        self.keys[index] = key;
     }
 
     /// Where the value of the field of this name goes.
@@ -139,10 +148,10 @@ impl<'a> Slots<'a> {
     pub fn finish(self, types: &Types) -> Go {
         let mut json = Map::with_capacity(self.values.iter().flatten().count());
         let mut all_zero = true;
-        for (field, value) in self.structure.fields.iter().zip(self.values) {
+        for ((field, key), value) in self.structure.fields.iter().zip(self.keys).zip(self.values) {
             all_zero &= value.as_ref().is_none_or(|go| go.zero && !field.ptr);
             if let Some(value) = written(types, field, value) {
-                json.insert(field.name.clone().into_owned(), value);
+                json.insert(if key.is_empty() { field.name.clone().into_owned() } else { key }, value);
             }
         }
         Go::structure(Value::Object(json), all_zero)
@@ -264,7 +273,8 @@ impl Decoder<'_> {
             let field = &structure.fields[index];
             if !(value.is_null() && (field.ptr || field.ty != Type::Duration)) {
                 let path = at.path.field(&key);
-                slots.values[index] = Some(self.value(&field.ty, value, &Place { path: &path, holder })?);
+                let go = self.value(&field.ty, value, &Place { path: &path, holder })?;
+                slots.set(index, key, go);
             }
         }
         Ok(slots.finish(types))

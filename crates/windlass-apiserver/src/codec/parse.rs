@@ -19,20 +19,29 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// The problems of the body, given the `unknown` fields that [`super::canonical`] found in it.
+    /// The problems of a body of a built-in kind, given the `unknown` fields that [`super::canonical`] found in it.
+    /// Go does not look at fields it does not know, so duplicates inside them are not problems.
     pub fn problems(&self, unknown: &[String]) -> Problems {
-        let inside = |path: &String| unknown.iter().any(|u| is_inside(path, u));
-        let fields = self
-            .duplicates
-            .iter()
-            .filter(|path| !inside(path))
-            .map(|path| format!("duplicate field {path:?}"));
-        let fields = fields.chain(unknown.iter().map(|path| format!("unknown field {path:?}"))).collect();
-        Problems { yaml: self.yaml_duplicates.clone(), fields }
+        let inside = |path: &&String| unknown.iter().any(|unknown| is_inside(path, unknown));
+        self.with_duplicates(self.duplicates.iter().filter(|path| !inside(path)), unknown)
+    }
+
+    /// The problems of a body of a custom kind, which is read whole before anything is found to be unknown.
+    pub fn custom_problems(&self, unknown: &[String]) -> Problems {
+        self.with_duplicates(self.duplicates.iter(), unknown)
+    }
+
+    fn with_duplicates<'a>(
+        &self,
+        duplicates: impl Iterator<Item = &'a String>,
+        unknown: &[String],
+    ) -> Problems {
+        let duplicates = duplicates.map(|path| format!("duplicate field {path:?}"));
+        let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+        Problems { yaml: self.yaml_duplicates.clone(), fields: duplicates.chain(unknown).collect() }
     }
 }
 
-/// Go does not look at fields it does not know, so duplicates there are not problems.
 fn is_inside(path: &str, unknown: &str) -> bool {
     path.strip_prefix(unknown).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
@@ -140,6 +149,41 @@ fn quote(found: char) -> String {
     }
 }
 
+/// The `apiVersion` and `kind` that a body claims; empty where it claims none.
+///
+/// # Errors
+/// A body that is not an object, or names them by something else than strings.
+pub fn type_meta(value: &Value) -> Result<(&str, &str), ParseError> {
+    let found = |value: &Value| match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let map = match value {
+        Value::Object(map) => map,
+        Value::Null => return Ok(("", "")),
+        other => {
+            return Err(ParseError::Json(format!(
+                "json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \
+                 \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+                found(other)
+            )));
+        }
+    };
+    let text = |key: &str| match map.get(key) {
+        None | Some(Value::Null) => Ok(""),
+        Some(Value::String(text)) => Ok(text.as_str()),
+        Some(other) => Err(ParseError::Json(format!(
+            "json: cannot unmarshal {} into Go struct field .{key} of type string",
+            found(other)
+        ))),
+    };
+    Ok((text("apiVersion")?, text("kind")?))
+}
+
 /// The beginning of a body, as it is shown in messages about bodies that could not be read.
 pub fn summary(bytes: &[u8]) -> String {
     const SHOWN: usize = 30;
@@ -186,6 +230,7 @@ mod tests {
             problems.strict().unwrap(),
             r#"strict decoding error: duplicate field "data.a", unknown field "foo""#
         );
+        assert_eq!(parsed.custom_problems(&["foo".to_owned()]).warnings().count(), 3);
         assert_eq!(parse(b"{}", Format::Json).unwrap().problems(&[]).strict(), None);
     }
 
@@ -193,6 +238,25 @@ mod tests {
     fn invalid_utf8_is_replaced() {
         let parsed = parse(b"{\"a\":\"\xff\"}", Format::Json).unwrap();
         assert_eq!(parsed.value["a"], "\u{fffd}");
+    }
+
+    #[test]
+    fn types_are_claimed_by_strings() {
+        let claimed = |body: &str| {
+            let value: Value = serde_json::from_str(body).unwrap();
+            type_meta(&value).map(|(version, kind)| format!("{version} {kind}")).map_err(|e| e.to_string())
+        };
+        assert_eq!(claimed(r#"{"apiVersion":"v1","kind":"Pod"}"#).unwrap(), "v1 Pod");
+        assert_eq!(claimed("null").unwrap(), " ");
+        let prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+        assert_eq!(
+            claimed("[]").unwrap_err(),
+            format!(
+                r#"{prefix} array into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#
+            )
+        );
+        let number = claimed(r#"{"kind":1}"#).unwrap_err();
+        assert_eq!(number, format!("{prefix} number into Go struct field .kind of type string"));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use resolve::Scalar;
 /// The deepest nesting that is read, the same as for JSON.
 const DEPTH_MAX: usize = 128;
 
-/// How much may be copied by aliases, in bytes of memory: a few lines can name petabytes.
-const ALIASED_MAX: usize = 32 << 20;
+/// How much may be copied for anchors and by aliases, in bytes of memory: a few lines can name petabytes.
+const COPIED_MAX: usize = 32 << 20;
 
 /// How many duplicates are remembered.
 const DUPLICATES_MAX: usize = 100;
@@ -58,7 +58,7 @@ struct Builder {
     root: Option<Value>,
     /// Finished values that have an anchor.
     anchors: HashMap<usize, Value>,
-    aliased: usize,
+    copied: usize,
     duplicates: Vec<String>,
 }
 
@@ -75,11 +75,11 @@ impl Builder {
                     }
                     let scalar = resolve::resolve(&text, plain, tag.as_deref())?;
                     let (json, go) = scalar.key()?;
-                    self.remember(anchor, || Value::String(json.clone()));
+                    self.remember(anchor, &Value::String(json.clone()))?;
                     return self.key(Key::Named(json, go));
                 }
                 let value = resolve::resolve(&text, plain, tag.as_deref())?.value()?;
-                self.remember(anchor, || value.clone());
+                self.remember(anchor, &value)?;
                 self.put(value, line)
             }
             Event::SequenceStart(anchor, _) => self.open(Frame::List { items: Vec::new(), anchor }),
@@ -92,7 +92,7 @@ impl Builder {
                     Some(Frame::Mapping { map, anchor, .. }) => (Value::Object(map), anchor),
                     None => return Err(error("did not find expected node content")),
                 };
-                self.remember(anchor, || value.clone());
+                self.remember(anchor, &value)?;
                 self.put(value, line)
             }
             Event::Alias(anchor) => self.alias(anchor, line),
@@ -115,23 +115,31 @@ impl Builder {
         Ok(())
     }
 
-    fn remember(&mut self, anchor: usize, value: impl FnOnce() -> Value) {
+    fn remember(&mut self, anchor: usize, value: &Value) -> Result<(), ParseError> {
         // 0 means that there is no anchor.
         if anchor != 0 {
-            self.anchors.insert(anchor, value());
+            self.charge(weight(value))?;
+            self.anchors.insert(anchor, value.clone());
         }
+        Ok(())
+    }
+
+    fn charge(&mut self, weight: usize) -> Result<(), ParseError> {
+        self.copied += weight;
+        if self.copied > COPIED_MAX {
+            return Err(error("document contains excessive aliasing"));
+        }
+        Ok(())
     }
 
     fn alias(&mut self, anchor: usize, line: usize) -> Result<(), ParseError> {
         let value = self.anchors.get(&anchor).ok_or_else(|| error("anchor value contains itself"))?;
-        self.aliased += weight(value);
-        if self.aliased > ALIASED_MAX {
-            return Err(error("document contains excessive aliasing"));
-        }
         if self.stack.len() + depth(value) > DEPTH_MAX {
             return Err(error("exceeded max depth"));
         }
-        let value = value.clone();
+        let weight = weight(value);
+        self.charge(weight)?;
+        let value = self.anchors[&anchor].clone();
         if !self.wants_key() {
             return self.put(value, line);
         }
@@ -301,6 +309,11 @@ mod tests {
         assert!(fails(&"[".repeat(10_000)).starts_with("yaml: "));
         let block: String = (0..200).map(|i| format!("{}a:\n", " ".repeat(i))).collect();
         assert_eq!(fails(&block), "yaml: exceeded max depth");
+        let anchors: String = (0..100).map(|i| format!("&a{i} [")).collect();
+        assert_eq!(
+            fails(&format!("{anchors}{}{}", "x".repeat(1 << 20), "]".repeat(100))),
+            "yaml: document contains excessive aliasing"
+        );
         let mut nested = "a0: &a0 [x]\n".to_owned();
         for i in 1..200 {
             nested += &format!("a{i}: &a{i} [*a{}]\n", i - 1);
