@@ -6,6 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::object::Object;
+use super::row::Entry;
 use super::snapshot::Snapshot;
 use super::tree::{Item, Tree};
 
@@ -50,12 +51,15 @@ impl Event {
     }
 }
 
-impl Item for Event {
+impl Entry for Event {
     type Key = u64;
-    type Fence = u64;
     fn key(&self) -> &u64 {
         &self.revision
     }
+}
+
+impl Item for Event {
+    type Fence = u64;
     fn fence(&self) -> u64 {
         self.revision
     }

@@ -21,6 +21,7 @@ mod kind;
 pub mod log;
 mod object;
 mod pairs;
+mod row;
 mod snapshot;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use super::pairs::{Interner, Pair};
+use super::row::Entry;
 use super::tree::Item;
 
 /// One version of one object. It never changes; a write makes a new one.
@@ -264,12 +265,15 @@ impl PartialEq for Object {
     }
 }
 
-impl Item for Arc<Object> {
+impl Entry for Arc<Object> {
     type Key = str;
-    type Fence = Arc<str>;
     fn key(&self) -> &str {
         Object::key(self)
     }
+}
+
+impl Item for Arc<Object> {
+    type Fence = Arc<str>;
     fn fence(&self) -> Arc<str> {
         Object::key(self).into()
     }

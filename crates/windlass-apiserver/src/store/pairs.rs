@@ -1,8 +1,10 @@
 //! Key and value pairs that many objects share: labels, and the values of selectable fields.
 
 use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use super::row::Entry;
 use super::tree::{Item, Tree};
 
 /// A key with its value. Equal pairs of stored objects are one allocation.
@@ -10,8 +12,10 @@ use super::tree::{Item, Tree};
 pub struct Pair(Arc<Text>);
 
 /// Both texts in one, so that a pair is two allocations and not three.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Text {
+#[derive(Debug, PartialEq, Eq)]
+struct Text {
+    /// Of the other two; pairs are looked for by it.
+    hash: u64,
     key_len: u32,
     text: Box<str>,
 }
@@ -20,7 +24,10 @@ impl Pair {
     /// A pair that is not shared yet.
     pub fn new(key: &str, value: &str) -> Pair {
         let key_len = u32::try_from(key.len()).expect("a key is far shorter than 4 GiB");
-        Pair(Arc::new(Text { key_len, text: [key, value].concat().into() }))
+        // This hasher has no seed: the same pair has the same hash in every process.
+        let mut hasher = DefaultHasher::new();
+        (key, value).hash(&mut hasher);
+        Pair(Arc::new(Text { hash: hasher.finish(), key_len, text: [key, value].concat().into() }))
     }
 
     /// The key.
@@ -54,14 +61,17 @@ impl Ord for Pair {
     }
 }
 
-impl Item for Pair {
-    type Key = Text;
-    type Fence = Arc<Text>;
-    fn key(&self) -> &Text {
-        &self.0
+impl Entry for Pair {
+    type Key = u64;
+    fn key(&self) -> &u64 {
+        &self.0.hash
     }
-    fn fence(&self) -> Arc<Text> {
-        self.0.clone()
+}
+
+impl Item for Pair {
+    type Fence = u64;
+    fn fence(&self) -> u64 {
+        self.0.hash
     }
 }
 
@@ -79,8 +89,10 @@ const PURGE_MIN: usize = 1024;
 impl Interner {
     /// Replaces a pair by the equal one that is in use already, if there is one.
     pub fn intern(&mut self, pair: &mut Pair) {
-        match self.pairs.get(&pair.0) {
-            Some(shared) => *pair = shared.clone(),
+        match self.pairs.get(&pair.0.hash) {
+            Some(shared) if shared == pair => *pair = shared.clone(),
+            // Two pairs of one hash: the second is not shared.
+            Some(_) => {}
             None => {
                 self.pairs.insert(pair.clone());
                 if self.pairs.len() > PURGE_MIN.max(self.purged * 2) {

@@ -8,6 +8,8 @@ use std::borrow::Borrow;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::row::{Entry, Row};
+
 /// The most entries that a node holds.
 const WIDTH: usize = 64;
 /// A node narrower than this is joined with its neighbour, if both together are not wider than [`JOINED`].
@@ -16,13 +18,9 @@ const NARROW: usize = WIDTH / 4;
 const JOINED: usize = WIDTH / 4 * 3;
 
 /// What a tree holds: something that carries its own key.
-pub trait Item: Clone {
-    /// What the tree is ordered by.
-    type Key: Ord + ?Sized;
+pub trait Item: Entry {
     /// A key that inner nodes can keep without keeping the item alive.
     type Fence: Borrow<Self::Key> + Clone;
-    /// The item's key.
-    fn key(&self) -> &Self::Key;
     /// The item's key, to keep.
     fn fence(&self) -> Self::Fence;
 }
@@ -34,16 +32,23 @@ pub struct Tree<T: Item> {
 }
 
 enum Node<T: Item> {
-    Leaf(Vec<T>),
-    Inner(Vec<Child<T>>),
+    Leaf(Row<T>),
+    Inner(Row<Child<T>>),
 }
 
 struct Child<T: Item> {
-    /// No key in `node` is below it; of a node's first child it is not looked at.
+    /// No key in `node` is below it, but in a node's first child. Fences do not fall from child to child.
     fence: T::Fence,
     /// How many items are below.
     len: usize,
     node: Arc<Node<T>>,
+}
+
+impl<T: Item> Entry for Child<T> {
+    type Key = T::Key;
+    fn key(&self) -> &T::Key {
+        self.fence.borrow()
+    }
 }
 
 impl<T: Item> Clone for Tree<T> {
@@ -54,15 +59,15 @@ impl<T: Item> Clone for Tree<T> {
 
 impl<T: Item> Default for Tree<T> {
     fn default() -> Self {
-        Tree { root: Arc::new(Node::Leaf(Vec::new())), len: 0 }
+        Tree { root: Arc::new(Node::Leaf(Row::new(Vec::new()))), len: 0 }
     }
 }
 
 impl<T: Item> Clone for Node<T> {
     fn clone(&self) -> Self {
         match self {
-            Node::Leaf(items) => Node::Leaf(items.clone()),
-            Node::Inner(children) => Node::Inner(children.clone()),
+            Node::Leaf(row) => Node::Leaf(row.clone()),
+            Node::Inner(row) => Node::Inner(row.clone()),
         }
     }
 }
@@ -84,8 +89,8 @@ impl<T: Item> Tree<T> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(items) => return search(items, key).ok().map(|at| &items[at]),
-                Node::Inner(children) => node = &children[route(children, key)].node,
+                Node::Leaf(row) => return row.search(key).ok().map(|at| &row.entries()[at]),
+                Node::Inner(row) => node = &row.entries()[route(row, key)].node,
             }
         }
     }
@@ -95,8 +100,8 @@ impl<T: Item> Tree<T> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(items) => return items.first(),
-                Node::Inner(children) => node = &children.first()?.node,
+                Node::Leaf(row) => return row.entries().first(),
+                Node::Inner(row) => node = &row.entries().first()?.node,
             }
         }
     }
@@ -108,7 +113,7 @@ impl<T: Item> Tree<T> {
         if let Some(right) = split {
             let left =
                 Child { fence: right.fence.clone(), len: self.len - right.len, node: self.root.clone() };
-            self.root = Arc::new(Node::Inner(vec![left, right]));
+            self.root = Arc::new(Node::Inner(Row::new(vec![left, right])));
         }
         old
     }
@@ -121,8 +126,8 @@ impl<T: Item> Tree<T> {
         self.len -= 1;
         loop {
             match &*self.root {
-                Node::Inner(children) if children.is_empty() => *self = Tree::default(),
-                Node::Inner(children) if children.len() == 1 => self.root = children[0].node.clone(),
+                Node::Inner(row) if row.entries().is_empty() => *self = Tree::default(),
+                Node::Inner(row) if row.entries().len() == 1 => self.root = row.entries()[0].node.clone(),
                 _ => return Some(item),
             }
         }
@@ -134,13 +139,11 @@ impl<T: Item> Tree<T> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(items) => {
-                    return before + items.partition_point(|item| !starts(start, item.key()));
-                }
-                Node::Inner(children) => {
-                    let at = children[1..].partition_point(|child| !starts(start, child.fence.borrow()));
-                    before += children[..at].iter().map(|child| child.len).sum::<usize>();
-                    node = &children[at].node;
+                Node::Leaf(row) => return before + outside(row, start),
+                Node::Inner(row) => {
+                    let at = outside(row, start).max(1) - 1;
+                    before += row.entries()[..at].iter().map(|child| child.len).sum::<usize>();
+                    node = &row.entries()[at].node;
                 }
             }
         }
@@ -154,14 +157,13 @@ impl<T: Item> Tree<T> {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(items) => {
-                    let at = items.partition_point(|item| !starts(start, item.key()));
-                    return Range { stack, leaf: items[at..].iter(), remaining };
+                Node::Leaf(row) => {
+                    return Range { stack, leaf: row.entries()[outside(row, start)..].iter(), remaining };
                 }
-                Node::Inner(children) => {
-                    let at = children[1..].partition_point(|child| !starts(start, child.fence.borrow()));
-                    stack.push(children[at + 1..].iter());
-                    node = &children[at].node;
+                Node::Inner(row) => {
+                    let at = outside(row, start).max(1) - 1;
+                    stack.push(row.entries()[at + 1..].iter());
+                    node = &row.entries()[at].node;
                 }
             }
         }
@@ -192,8 +194,8 @@ impl<'a, T: Item> Iterator for Range<'a, T> {
             match self.stack.last_mut()?.next() {
                 None => drop(self.stack.pop()),
                 Some(child) => match &*child.node {
-                    Node::Leaf(items) => self.leaf = items.iter(),
-                    Node::Inner(children) => self.stack.push(children.iter()),
+                    Node::Leaf(row) => self.leaf = row.entries().iter(),
+                    Node::Inner(row) => self.stack.push(row.entries().iter()),
                 },
             }
         }
@@ -206,21 +208,18 @@ impl<'a, T: Item> Iterator for Range<'a, T> {
 
 impl<T: Item> ExactSizeIterator for Range<'_, T> {}
 
-fn starts<K: Ord + ?Sized>(start: Bound<&K>, key: &K) -> bool {
+/// How many keys of a row lie before a start.
+fn outside<E: Entry>(row: &Row<E>, start: Bound<&E::Key>) -> usize {
     match start {
-        Bound::Unbounded => true,
-        Bound::Included(start) => key >= start,
-        Bound::Excluded(start) => key > start,
+        Bound::Unbounded => 0,
+        Bound::Included(key) => row.below(key, false),
+        Bound::Excluded(key) => row.below(key, true),
     }
 }
 
-fn search<T: Item>(items: &[T], key: &T::Key) -> Result<usize, usize> {
-    items.binary_search_by(|item| item.key().cmp(key))
-}
-
-/// Which child a key belongs to.
-fn route<T: Item>(children: &[Child<T>], key: &T::Key) -> usize {
-    children[1..].partition_point(|child| child.fence.borrow() <= key)
+/// Which child a key belongs to: the last whose fence is not above it, or the first.
+fn route<T: Item>(row: &Row<Child<T>>, key: &T::Key) -> usize {
+    row.below(key, true).max(1) - 1
 }
 
 /// Where a node that became too wide is cut. One that grew at its end is cut at its end: keys that only rise (an
@@ -231,31 +230,39 @@ fn cut(len: usize, grew_at: usize) -> usize {
 
 fn insert<T: Item>(node: &mut Node<T>, item: T) -> (Option<T>, Option<Child<T>>) {
     match node {
-        Node::Leaf(items) => match search(items, item.key()) {
-            Ok(at) => (Some(std::mem::replace(&mut items[at], item)), None),
+        Node::Leaf(row) => match row.search(item.key()) {
+            Ok(at) => (Some(std::mem::replace(row.entry_mut(at), item)), None),
             Err(at) => {
-                items.insert(at, item);
-                if items.len() <= WIDTH {
+                row.insert(at, item);
+                let len = row.entries().len();
+                if len <= WIDTH {
                     return (None, None);
                 }
-                let right = items.split_off(cut(items.len(), at));
-                let (fence, len) = (right[0].fence(), right.len());
+                let right = row.split_off(cut(len, at));
+                let (fence, len) = (right.entries()[0].fence(), right.entries().len());
                 (None, Some(Child { fence, len, node: Arc::new(Node::Leaf(right)) }))
             }
         },
-        Node::Inner(children) => {
-            let at = route(children, item.key());
-            let child = &mut children[at];
+        Node::Inner(row) => {
+            let at = route(row, item.key());
+            let child = row.entry_mut(at);
             let (old, split) = insert(Arc::make_mut(&mut child.node), item);
             child.len += usize::from(old.is_none());
             let Some(right) = split else { return (old, None) };
             child.len -= right.len;
-            children.insert(at + 1, right);
-            if children.len() <= WIDTH {
+            if at == 0 && right.fence.borrow() < child.fence.borrow() {
+                // The first child takes keys below its fence; the row has to stay sorted all the same.
+                let first = row.remove(0);
+                row.insert(0, Child { fence: right.fence.clone(), ..first });
+            }
+            row.insert(at + 1, right);
+            let len = row.entries().len();
+            if len <= WIDTH {
                 return (old, None);
             }
-            let right = children.split_off(cut(children.len(), at + 1));
-            let (fence, len) = (right[0].fence.clone(), right.iter().map(|child| child.len).sum());
+            let right = row.split_off(cut(len, at + 1));
+            let (fence, len) =
+                (right.entries()[0].fence.clone(), right.entries().iter().map(|child| child.len).sum());
             (old, Some(Child { fence, len, node: Arc::new(Node::Inner(right)) }))
         }
     }
@@ -264,19 +271,19 @@ fn insert<T: Item>(node: &mut Node<T>, item: T) -> (Option<T>, Option<Child<T>>)
 /// Takes out an item that is known to be there.
 fn remove<T: Item>(node: &mut Node<T>, key: &T::Key) -> T {
     match node {
-        Node::Leaf(items) => {
-            let at = search(items, key).expect("the tree was asked for the key before");
-            items.remove(at)
+        Node::Leaf(row) => {
+            let at = row.search(key).expect("the tree was asked for the key before");
+            row.remove(at)
         }
-        Node::Inner(children) => {
-            let at = route(children, key);
-            let child = &mut children[at];
+        Node::Inner(row) => {
+            let at = route(row, key);
+            let child = row.entry_mut(at);
             let item = remove(Arc::make_mut(&mut child.node), key);
             child.len -= 1;
             if child.len == 0 {
-                children.remove(at);
+                row.remove(at);
             } else if child.node.width() < NARROW {
-                join(children, at);
+                join(row, at);
             }
             item
         }
@@ -284,7 +291,8 @@ fn remove<T: Item>(node: &mut Node<T>, key: &T::Key) -> T {
 }
 
 /// Joins a narrow child with a neighbour, if there is one that is not too wide.
-fn join<T: Item>(children: &mut Vec<Child<T>>, narrow: usize) {
+fn join<T: Item>(row: &mut Row<Child<T>>, narrow: usize) {
+    let children = row.entries();
     let fits = |left: usize| {
         left + 1 < children.len() && children[left].node.width() + children[left + 1].node.width() <= JOINED
     };
@@ -295,12 +303,13 @@ fn join<T: Item>(children: &mut Vec<Child<T>>, narrow: usize) {
     } else {
         return;
     };
-    let right = children.remove(left + 1);
-    let child = &mut children[left];
+    let right = row.remove(left + 1);
+    let child = row.entry_mut(left);
     child.len += right.len;
     match (Arc::make_mut(&mut child.node), Arc::unwrap_or_clone(right.node)) {
-        (Node::Leaf(items), Node::Leaf(more)) => items.extend(more),
-        (Node::Inner(below), Node::Inner(mut more)) => {
+        (Node::Leaf(items), Node::Leaf(more)) => items.extend(more.into_entries()),
+        (Node::Inner(below), Node::Inner(more)) => {
+            let mut more = more.into_entries();
             // Of a first child only the parent knew the true fence.
             more[0].fence = right.fence;
             below.extend(more);
@@ -312,8 +321,8 @@ fn join<T: Item>(children: &mut Vec<Child<T>>, narrow: usize) {
 impl<T: Item> Node<T> {
     fn width(&self) -> usize {
         match self {
-            Node::Leaf(items) => items.len(),
-            Node::Inner(children) => children.len(),
+            Node::Leaf(row) => row.entries().len(),
+            Node::Inner(row) => row.entries().len(),
         }
     }
 }
@@ -326,31 +335,43 @@ mod tests {
 
     use super::*;
 
-    impl Item for u32 {
-        type Key = u32;
-        type Fence = u32;
-        fn key(&self) -> &u32 {
+    impl Entry for Arc<str> {
+        type Key = str;
+        fn key(&self) -> &str {
             self
-        }
-        fn fence(&self) -> u32 {
-            *self
         }
     }
 
+    impl Item for Arc<str> {
+        type Fence = Arc<str>;
+        fn fence(&self) -> Arc<str> {
+            self.clone()
+        }
+    }
+
+    /// Keys with much in common, of several lengths, some the beginning of others.
+    fn key(number: u32) -> Arc<str> {
+        let namespace = ["a", "a-b", "a0", "longer-namespace"][number as usize % 4];
+        let name = ["web-6d4cf56db6-", "x", "", "web-"][number as usize / 4 % 4];
+        format!("{namespace}/{name}{:0width$}", number / 16, width = number as usize % 3 * 2).into()
+    }
+
     /// Checks what the tree promises of its own shape, and returns the depth.
-    fn check(node: &Node<u32>, low: Option<u32>, high: Option<u32>) -> usize {
+    fn check(node: &Node<Arc<str>>, low: Option<&str>, high: Option<&str>) -> usize {
         assert!(node.width() <= WIDTH);
         match node {
-            Node::Leaf(items) => {
-                assert!(items.iter().all(|item| low.is_none_or(|low| low <= *item)));
-                assert!(items.iter().all(|item| high.is_none_or(|high| *item < high)));
+            Node::Leaf(row) => {
+                assert!(row.entries().iter().all(|item| low.is_none_or(|low| *low <= **item)));
+                assert!(row.entries().iter().all(|item| high.is_none_or(|high| **item < *high)));
                 0
             }
-            Node::Inner(children) => {
+            Node::Inner(row) => {
+                let children = row.entries();
+                assert!(children.is_sorted_by_key(|child| &child.fence));
                 let mut depths = BTreeSet::new();
                 for (at, child) in children.iter().enumerate() {
-                    let low = if at == 0 { low } else { Some(child.fence) };
-                    let high = children.get(at + 1).map(|next| next.fence).or(high);
+                    let low = if at == 0 { low } else { Some(&*child.fence) };
+                    let high = children.get(at + 1).map(|next| &*next.fence).or(high);
                     depths.insert(check(&child.node, low, high));
                     assert_eq!(child.len, Tree { root: child.node.clone(), len: child.len }.iter().count());
                 }
@@ -366,17 +387,21 @@ mod tests {
         #[test]
         fn behaves_as_a_set_and_clones_stay(
             steps in prop::collection::vec((0u32..3000, 0u8..8), 1..6000),
-            rising in any::<bool>(),
+            order in 0..3,
             keep in 0usize..6000,
         ) {
             let (mut tree, mut model) = (Tree::default(), BTreeSet::new());
             let mut kept = None;
-            for (at, (key, what)) in steps.iter().enumerate() {
-                let key = if rising && *what < 4 { at as u32 } else { *key };
+            for (at, (number, what)) in steps.iter().enumerate() {
+                let key = match order {
+                    0 if *what < 4 => key(at as u32),
+                    1 if *what < 4 => key(6000 - at as u32),
+                    _ => key(*number),
+                };
                 // Half of the time more goes in, then more goes out, so that joins are reached.
                 let insert = if at < steps.len() / 2 { *what < 6 } else { *what < 2 };
                 if insert {
-                    prop_assert_eq!(tree.insert(key).is_none(), model.insert(key));
+                    prop_assert_eq!(tree.insert(key.clone()).is_none(), model.insert(key));
                 } else {
                     prop_assert_eq!(tree.remove(&key).is_some(), model.remove(&key));
                 }
@@ -389,12 +414,16 @@ mod tests {
                 prop_assert_eq!(tree.len(), model.len());
                 prop_assert_eq!(tree.first(), model.first());
                 prop_assert!(tree.iter().eq(model.iter()));
-                for key in (0..3000).step_by(37) {
+                let others = ["", "a", "a/", "a-", "b", "a/web-6d4cf56db6-", "longer-namespace/x1", "z"];
+                let asked = (0..3000).step_by(37).map(key).chain(others.map(Arc::from));
+                for (key, end) in asked.zip((0..3000).rev().step_by(31).map(key)) {
                     prop_assert_eq!(tree.get(&key), model.get(&key));
-                    prop_assert_eq!(tree.rank(Bound::Included(&key)), model.range(..key).count());
-                    prop_assert_eq!(tree.rank(Bound::Excluded(&key)), model.range(..=key).count());
-                    let range = tree.range(Bound::Excluded(&key), Some(Bound::Included(&(key + 500))));
-                    prop_assert!(range.eq(model.range((Bound::Excluded(key), Bound::Excluded(key + 500)))));
+                    let below = model.range::<str, _>((Bound::Unbounded, Bound::Excluded(&*key))).count();
+                    prop_assert_eq!(tree.rank(Bound::Included(&key)), below);
+                    let upto = model.range::<str, _>((Bound::Unbounded, Bound::Included(&*key))).count();
+                    prop_assert_eq!(tree.rank(Bound::Excluded(&key)), upto);
+                    let range = tree.range(Bound::Excluded(&key), Some(Bound::Included(&end)));
+                    prop_assert!(range.eq(model.iter().filter(|item| **item > key && **item < end)));
                 }
             }
         }
@@ -403,13 +432,13 @@ mod tests {
     #[test]
     fn rising_keys_fill_their_nodes() {
         let mut tree = Tree::default();
-        for key in 0..6400u32 {
-            tree.insert(key);
+        for number in 0..6400 {
+            tree.insert(Arc::<str>::from(format!("{number:05}")));
         }
-        let Node::Inner(children) = &*tree.root else { panic!("6400 items need an inner node") };
-        let leaves = children.iter().map(|child| match &*child.node {
+        let Node::Inner(row) = &*tree.root else { panic!("6400 items need an inner node") };
+        let leaves = row.entries().iter().map(|child| match &*child.node {
             Node::Leaf(_) => 1,
-            Node::Inner(below) => below.len(),
+            Node::Inner(below) => below.entries().len(),
         });
         assert_eq!(leaves.sum::<usize>(), 6400 / WIDTH);
     }

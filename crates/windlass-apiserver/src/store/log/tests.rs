@@ -132,6 +132,37 @@ proptest! {
     }
 
     #[test]
+    fn content_that_was_forged_is_refused_or_fits(
+        steps in steps(12), at in any::<prop::sample::Index>(), byte in any::<u8>(), len in any::<prop::sample::Index>(),
+    ) {
+        let Written { store, log, ends } = written(Store::default(), &steps, 100);
+        prop_assume!(ends.len() > 1);
+        let frame::Found::Frame(payload, _) = frame::read_frame(&log, ends[0].0) else { panic!("it is whole") };
+        let mut changed = payload.to_vec();
+        changed[at.index(payload.len())] = byte;
+        for forged in [&changed[..], &payload[..len.index(payload.len())]] {
+            let mut log = new_log(1);
+            frame(&mut log, |out| out.extend_from_slice(forged));
+            // The checksum is right, so it is no torn tail, whatever else it is.
+            if let Ok(recovered) = recover(None, &[&log]) {
+                prop_assert_eq!(recovered.cut, None);
+                prop_assert!(recovered.store.revision() <= store.revision());
+            }
+        }
+        let taken = snapshot(&store);
+        let frame::Found::Frame(payload, end) = frame::read_frame(&taken, ends[0].0) else { panic!("it is whole") };
+        let mut changed = payload.to_vec();
+        changed[at.index(payload.len())] = byte;
+        let mut forged = taken[..ends[0].0].to_vec();
+        frame(&mut forged, |out| out.extend_from_slice(&changed));
+        forged.extend_from_slice(&taken[end..]);
+        if let Ok(recovered) = recover(Some(&forged), &[&new_log(store.revision())]) {
+            let count = |store: &Store| store.kinds().map(|kind| store.list(kind).len()).sum::<usize>();
+            prop_assert_eq!(count(&recovered.store), count(&store));
+        }
+    }
+
+    #[test]
     fn bytes_that_mean_nothing_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(recover(Some(&bytes), &[]).is_err());
         prop_assert!(recover(None, &[&bytes]).is_err());
