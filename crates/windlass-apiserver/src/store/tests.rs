@@ -261,6 +261,27 @@ fn time_forgets_by_marks() {
 }
 
 #[test]
+fn old_snapshots_are_kept_for_paging_and_let_go_with_their_past() {
+    let pods = Kind::new("", "pods");
+    let mut store = Store::new(Limits { events: 30, ..Limits::default() });
+    let create = |store: &mut Store| {
+        let name = format!("x{}", store.revision());
+        store.commit(&pods, Change::Create(object("a", &name, 0, &[]))).unwrap();
+    };
+    (0..20).for_each(|_| create(&mut store));
+    for revision in 1..20 {
+        store.at(&pods, revision).unwrap();
+    }
+    assert_eq!(store.recent.len(), RECENT);
+    (0..30).for_each(|_| create(&mut store));
+    assert_eq!(store.oldest(&pods), 21);
+    assert_eq!(store.recent.len(), 0);
+    store.at(&pods, 30).unwrap();
+    store.compact(31);
+    assert_eq!(store.recent.len(), 0);
+}
+
+#[test]
 fn wrong_offsets_are_refused() {
     let good = object("a", "x", 1, &[]);
     let parts = |offsets: Offsets| Parts {
