@@ -1,12 +1,20 @@
 //! Deployments, replica sets, stateful sets, daemon sets.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::check::{
+    at_most_all, count_or_percent, is_none_of, is_valid_selector, matches, not_negative, one_of, selector,
+    text_by,
+};
 use super::core::storage;
 use super::generation::Generation;
-use super::pod::defaults;
-use super::tree::{each, existing, fill, fill_zero, same, set, sub, text};
-use super::{Context, Hooks};
+use super::meta::immutable;
+use super::pod::{defaults, validate};
+use super::tree::{
+    each, existing, fill, fill_zero, get, int, is_zero, list, restore, same, set, sub, text, text_at,
+};
+use super::{Context, Hooks, names};
+use crate::field::{Errors, Path};
 
 /// The hooks of an apps kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -15,6 +23,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
         "ReplicaSet" => &REPLICA_SET,
         "StatefulSet" => &STATEFUL_SET,
         "DaemonSet" => &DAEMON_SET,
+        "ControllerRevision" => &CONTROLLER_REVISION,
         _ => return None,
     })
 }
@@ -23,6 +32,15 @@ const DEPLOYMENT: Hooks = Hooks {
     default: default_deployment,
     // Annotations count too: they are copied to the replica sets.
     generation: Generation { born: true, grows_on: &["/spec", "/metadata/annotations"] },
+    validate_create: validate_deployment,
+    validate_update: |new, old, context, errors| {
+        validate_deployment(new, context, errors);
+        immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "selector", errors);
+    },
+    validate_status: |new, _, _, errors| {
+        let counts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+        replica_counts(&new["status"], &counts, "readyReplicas", errors);
+    },
     ..Hooks::NONE
 };
 
@@ -33,17 +51,70 @@ const REPLICA_SET: Hooks = Hooks {
         defaults::template(spec, "template");
     },
     generation: Generation::SPEC,
+    validate_create: validate_replica_set,
+    validate_update: |new, old, context, errors| {
+        validate_replica_set(new, context, errors);
+        immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "selector", errors);
+    },
+    validate_status: |new, _, _, errors| {
+        let counts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+        replica_counts(&new["status"], &counts, "readyReplicas", errors);
+    },
     ..Hooks::NONE
 };
 
-const STATEFUL_SET: Hooks =
-    Hooks { default: default_stateful_set, generation: Generation::SPEC, ..Hooks::NONE };
+const STATEFUL_SET: Hooks = Hooks {
+    default: default_stateful_set,
+    name: names::dns_label,
+    generation: Generation::SPEC,
+    validate_create: validate_stateful_set,
+    validate_update: update_stateful_set,
+    validate_status: |new, _, _, errors| {
+        let counts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+        replica_counts(&new["status"], &counts, "status.readyReplicas", errors);
+    },
+    ..Hooks::NONE
+};
 
 const DAEMON_SET: Hooks = Hooks {
     default: default_daemon_set,
     generation: Generation::SPEC,
     prepare_create: |object, _| count_templates(object, None),
     prepare_update: |new, old, _: &Context<'_>| count_templates(new, Some(old)),
+    validate_create: validate_daemon_set,
+    validate_update: |new, old, context, errors| {
+        immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "selector", errors);
+        validate_daemon_set(new, context, errors);
+    },
+    validate_status: |new, _, _, errors| {
+        let counts = [
+            "currentNumberScheduled",
+            "numberMisscheduled",
+            "desiredNumberScheduled",
+            "numberReady",
+            "observedGeneration",
+            "updatedNumberScheduled",
+            "numberAvailable",
+            "numberUnavailable",
+        ];
+        not_negative(&new["status"], &counts, &Path::Root.child("status"), errors);
+    },
+    ..Hooks::NONE
+};
+
+const CONTROLLER_REVISION: Hooks = Hooks {
+    validate_create: |object, _, errors| {
+        not_negative(object, &["revision"], &Path::Root, errors);
+        match object.get("data") {
+            None | Some(Value::Null) => errors.required(&Path::Root.child("data"), "data is mandatory"),
+            Some(Value::Object(_)) => {}
+            Some(_) => errors.required(&Path::Root.child("data"), "data must be a valid JSON object"),
+        }
+    },
+    validate_update: |new, old, _, errors| {
+        not_negative(new, &["revision"], &Path::Root, errors);
+        immutable(new, old, &Path::Root, "data", errors);
+    },
     ..Hooks::NONE
 };
 
@@ -119,5 +190,226 @@ fn count_templates(new: &mut Value, old: Option<&Value>) {
     set(annotations, KEY, generation.to_string());
     if let Some(map) = annotations.as_object_mut() {
         map.sort_keys();
+    }
+}
+
+/// The selector is there, well formed and not empty, and the template is one of its pods.
+fn selector_and_template(
+    spec: &Value,
+    empty: &str,
+    broken: Option<&str>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    match get(spec, "selector") {
+        None => errors.required(&path.child("selector"), ""),
+        Some(found) => {
+            selector(spec, "selector", path, errors);
+            if is_zero(found.get("matchLabels")) && is_zero(found.get("matchExpressions")) {
+                errors.invalid(
+                    &path.child("selector"),
+                    found,
+                    &format!("empty selector is invalid for {empty}"),
+                );
+            }
+            if !is_valid_selector(found) {
+                if let Some(broken) = broken {
+                    errors.invalid(&path.child("selector"), found, broken);
+                }
+                return;
+            }
+        }
+    }
+    pod_template(spec, path, errors);
+}
+
+fn pod_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let (template, at) = (&spec["template"], path.child("template"));
+    let labels = template.pointer("/metadata/labels");
+    if !matches(get(spec, "selector"), labels) {
+        let detail = "`selector` does not match template `labels`";
+        errors.invalid(&at.child("metadata").child("labels"), labels.unwrap_or(&Value::Null), detail);
+    }
+    validate::template(template, &at, errors);
+    let pod = at.child("spec");
+    if text_at(template, &["spec", "restartPolicy"]) != "Always" {
+        errors.not_supported(&pod.child("restartPolicy"), &template["spec"]["restartPolicy"], &["Always"]);
+    }
+    if get(&template["spec"], "activeDeadlineSeconds").is_some() {
+        let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
+        errors.forbidden(&pod.child("activeDeadlineSeconds"), detail);
+    }
+}
+
+fn validate_deployment(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    not_negative(spec, &["replicas"], &path, errors);
+    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, errors);
+    let (strategy, at) = (&spec["strategy"], path.child("strategy"));
+    match text(strategy, "type") {
+        "Recreate" if get(strategy, "rollingUpdate").is_some() => {
+            let detail = "may not be specified when strategy `type` is 'Recreate'";
+            errors.forbidden(&at.child("rollingUpdate"), detail);
+        }
+        "Recreate" => {}
+        "RollingUpdate" => {
+            let (rolling, at) = (&strategy["rollingUpdate"], at.child("rollingUpdate"));
+            count_or_percent(rolling, "maxUnavailable", &at, errors);
+            count_or_percent(rolling, "maxSurge", &at, errors);
+            if is_none_of(rolling, "maxUnavailable") && is_none_of(rolling, "maxSurge") {
+                let detail = "may not be 0 when `maxSurge` is 0";
+                errors.invalid(&at.child("maxUnavailable"), &rolling["maxUnavailable"], detail);
+            }
+            at_most_all(rolling, "maxUnavailable", &at, errors);
+        }
+        _ => errors.not_supported(&at, strategy, &["Recreate", "RollingUpdate"]),
+    }
+    not_negative(
+        spec,
+        &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"],
+        &path,
+        errors,
+    );
+    let ready = int(spec, "minReadySeconds").unwrap_or(0);
+    if let Some(deadline) = int(spec, "progressDeadlineSeconds").filter(|deadline| *deadline <= ready) {
+        let detail = "must be greater than minReadySeconds";
+        errors.invalid(&path.child("progressDeadlineSeconds"), &json!(deadline), detail);
+    }
+}
+
+fn validate_replica_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    not_negative(spec, &["replicas", "minReadySeconds"], &path, errors);
+    // The word "deployment" is the real server's.
+    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, errors);
+}
+
+fn validate_stateful_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    text_by(spec, "serviceName", names::dns_label, &path, errors);
+    validate_stateful_set_spec(spec, &path, errors);
+}
+
+fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let policy = text(spec, "podManagementPolicy");
+    if !matches!(policy, "OrderedReady" | "Parallel") {
+        let detail = "must be 'OrderedReady' or 'Parallel'";
+        errors.invalid(&path.child("podManagementPolicy"), &json!(policy), detail);
+    }
+    let (strategy, at) = (&spec["updateStrategy"], path.child("updateStrategy"));
+    match (text(strategy, "type"), get(strategy, "rollingUpdate")) {
+        ("OnDelete", Some(rolling)) => {
+            errors.invalid(
+                &at.child("rollingUpdate"),
+                rolling,
+                "only allowed for updateStrategy 'RollingUpdate'",
+            );
+        }
+        ("RollingUpdate", Some(rolling)) => {
+            let at = at.child("rollingUpdate");
+            not_negative(rolling, &["partition"], &at, errors);
+            count_or_percent(rolling, "maxUnavailable", &at, errors);
+            at_most_all(rolling, "maxUnavailable", &at, errors);
+        }
+        ("OnDelete" | "RollingUpdate", None) => {}
+        _ => errors.invalid(&at, strategy, "must be 'RollingUpdate' or 'OnDelete'"),
+    }
+    let retention = path.child("persistentVolumeClaimRetentionPolicy");
+    for field in ["whenDeleted", "whenScaled"] {
+        let policy = &spec["persistentVolumeClaimRetentionPolicy"];
+        one_of(policy, field, &["Retain", "Delete"], &retention, errors);
+    }
+    not_negative(spec, &["replicas", "minReadySeconds"], path, errors);
+    not_negative(&spec["ordinals"], &["start"], &path.child("ordinals"), errors);
+    // The controller adds a volume for each claim, so that containers can mount them.
+    let mut copy = spec.clone();
+    let claims = list(spec, "volumeClaimTemplates").iter().map(|claim| text_at(claim, &["metadata", "name"]));
+    let mut volumes = claims.map(|name| json!({"name": name, "emptyDir": {}})).collect::<Vec<_>>();
+    let own = list(&spec["template"]["spec"], "volumes").iter();
+    let own = own.filter(|volume| !volumes.iter().any(|claim| claim["name"] == volume["name"])).cloned();
+    let own = own.collect::<Vec<_>>();
+    if !volumes.is_empty() {
+        volumes.extend(own);
+        set(sub(sub(&mut copy, "template"), "spec"), "volumes", volumes);
+    }
+    selector_and_template(&copy, "statefulset", Some(""), path, errors);
+}
+
+fn update_stateful_set(new: &Value, old: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    validate_stateful_set_spec(&new["spec"], &path, errors);
+    let mut munged = new["spec"].clone();
+    for field in [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ] {
+        restore(&mut munged, &old["spec"], field);
+    }
+    if !same(Some(&munged), old.get("spec")) {
+        let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+                      'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+                      'minReadySeconds' are forbidden";
+        errors.forbidden(&path, detail);
+    }
+}
+
+fn validate_daemon_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    selector(spec, "selector", &path, errors);
+    if let Some(found) = get(spec, "selector")
+        && is_zero(found.get("matchLabels"))
+        && is_zero(found.get("matchExpressions"))
+    {
+        errors.invalid(&path.child("selector"), found, "empty selector is invalid for daemonset");
+    }
+    if get(spec, "selector").is_none_or(is_valid_selector) {
+        pod_template(spec, &path, errors);
+    }
+    not_negative(spec, &["minReadySeconds"], &path, errors);
+    let (strategy, at) = (&spec["updateStrategy"], path.child("updateStrategy"));
+    match text(strategy, "type") {
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            let (rolling, at) = (&strategy["rollingUpdate"], at.child("rollingUpdate"));
+            for field in ["maxUnavailable", "maxSurge"] {
+                count_or_percent(rolling, field, &at, errors);
+                at_most_all(rolling, field, &at, errors);
+            }
+            match (is_none_of(rolling, "maxUnavailable"), is_none_of(rolling, "maxSurge")) {
+                (true, true) => {
+                    errors.required(&at.child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
+                }
+                (false, false) => {
+                    let detail = "may not be set when maxUnavailable is non-zero";
+                    errors.invalid(&at.child("maxSurge"), &rolling["maxSurge"], detail);
+                }
+                _ => {}
+            }
+        }
+        _ => errors.not_supported(&at, strategy, &["RollingUpdate", "OnDelete"]),
+    }
+    not_negative(spec, &["revisionHistoryLimit"], &path, errors);
+}
+
+/// Replicas in some state cannot be more than there are.
+fn replica_counts(status: &Value, parts: &[&str], ready: &str, errors: &mut Errors) {
+    let path = Path::Root.child("status");
+    not_negative(status, &["observedGeneration", "replicas"], &path, errors);
+    not_negative(status, parts, &path, errors);
+    let count = |field: &str| int(status, field).unwrap_or(0);
+    for part in parts {
+        if count(part) > count("replicas") {
+            let detail = "cannot be greater than status.replicas";
+            errors.invalid(&path.child(part), &json!(count(part)), detail);
+        }
+    }
+    if count("availableReplicas") > count("readyReplicas") {
+        let detail = format!("cannot be greater than {ready}");
+        errors.invalid(&path.child("availableReplicas"), &json!(count("availableReplicas")), &detail);
     }
 }

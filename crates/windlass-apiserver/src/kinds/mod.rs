@@ -13,16 +13,31 @@
 //! Trees are canonical: pruned, and with quantities and times in their one form. Nothing here reads a clock or
 //! looks into the store: the [`Context`] brings both.
 
+mod admissionregistration;
 mod apps;
+mod autoscaling;
+mod batch;
+mod check;
+mod coordination;
 mod core;
+mod discovery;
+mod events;
 pub mod generation;
+pub mod meta;
+pub mod names;
+mod networking;
+mod others;
 mod pod;
+mod policy;
+mod rbac;
+mod scheduling;
+mod storage;
 mod tree;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::field::Errors;
+use crate::field::{self, Errors};
 use crate::status::Status;
 use generation::Generation;
 
@@ -39,6 +54,8 @@ pub struct Context<'a> {
     pub version: &'a str,
     /// The kind.
     pub kind: &'a str,
+    /// Whether objects of the kind live in namespaces.
+    pub namespaced: bool,
     /// The plural resource, for the wording of refusals.
     pub resource: &'a str,
     /// The name of the user who asks.
@@ -86,12 +103,15 @@ impl World for Nothing {
 /// What is particular to a kind.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    /// Fills defaults. Idempotent; runs at every decode, of stored objects too.
+    /// Fills defaults. Idempotent; runs at every decode. The real server decodes stored objects at each read, so
+    /// that what preparation adds can call for more defaults: the labels of a job follow from its template.
     pub default: fn(&mut Value),
     /// What the admission plugins that are on by default do to the object; `None` is the old object at a create.
     pub admit: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// Allocates what the server hands out, before the object is prepared; `None` is the old object at a create.
     pub begin: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
+    /// What a name must look like.
+    pub name: names::Rule,
     /// When `metadata.generation` grows.
     pub generation: Generation,
     /// Whether a create drops the `status` that the client sent.
@@ -118,6 +138,7 @@ impl Hooks {
         default: |_| {},
         admit: |_, _, _| Ok(()),
         begin: |_, _, _| Ok(()),
+        name: names::dns_subdomain,
         generation: Generation::NONE,
         resets_status: true,
         prepare_create: |_, _| {},
@@ -139,7 +160,9 @@ impl Hooks {
         }
         self.generation.create(object);
         (self.prepare_create)(object, context);
+        (self.default)(object);
         let mut errors = Errors::default();
+        meta::validate_create(object, context.namespaced, true, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
         context.verdict(object, errors)
     }
@@ -149,8 +172,11 @@ impl Hooks {
         (self.begin)(new, Some(old), context)?;
         self.generation.keep(new, old);
         (self.prepare_update)(new, old, context);
+        (self.default)(new);
         self.generation.update(new, old);
+        meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
+        meta::validate_update(new, old, true, &mut errors);
         (self.validate_update)(new, old, context, &mut errors);
         context.verdict(new, errors)
     }
@@ -159,14 +185,26 @@ impl Hooks {
     pub fn update_status(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
         self.generation.keep(new, old);
         (self.prepare_status)(new, old, context);
+        (self.default)(new);
+        meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
+        meta::validate_update(new, old, true, &mut errors);
         (self.validate_status)(new, old, context, &mut errors);
         context.verdict(new, errors)
     }
 }
 
 impl Context<'_> {
-    fn verdict(&self, object: &Value, errors: Errors) -> Result<(), Status> {
+    /// Each fault is told once, though kube-apiserver repeats those of metadata for every check that finds them.
+    fn verdict(&self, object: &Value, mut errors: Errors) -> Result<(), Status> {
+        let mut told: Vec<field::Error> = Vec::with_capacity(errors.0.len());
+        errors.0.retain(|error| {
+            let new = !told.contains(error);
+            if new {
+                told.push(error.clone());
+            }
+            new
+        });
         match errors.is_empty() {
             true => Ok(()),
             false => Err(Status::invalid(
@@ -184,7 +222,18 @@ pub fn hooks(group: &str, kind: &str) -> &'static Hooks {
     let found = match group {
         "" => core::hooks(kind),
         "apps" => apps::hooks(kind),
-        _ => None,
+        "batch" => batch::hooks(kind),
+        "policy" => policy::hooks(kind),
+        "autoscaling" => autoscaling::hooks(kind),
+        "coordination.k8s.io" => coordination::hooks(kind),
+        "discovery.k8s.io" => discovery::hooks(kind),
+        "events.k8s.io" => events::hooks(kind),
+        "networking.k8s.io" => networking::hooks(kind),
+        "rbac.authorization.k8s.io" => rbac::hooks(kind),
+        "scheduling.k8s.io" => scheduling::hooks(kind),
+        "storage.k8s.io" => storage::hooks(kind),
+        "admissionregistration.k8s.io" => admissionregistration::hooks(kind),
+        _ => others::hooks(group, kind),
     };
     found.unwrap_or(&Hooks::NONE)
 }

@@ -140,9 +140,9 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, erro
     }
     let why = match ip.parse::<std::net::Ipv4Addr>() {
         Ok(address) if address.octets()[..3] != [10, 0, 0] => {
-            "the provided IP is not in the valid range. The range of valid IPs is 10.0.0.0/24"
+            format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24")
         }
-        Ok(_) if context.world.cluster_ip_in_use(&ip) => "provided IP is already allocated",
+        Ok(_) if context.world.cluster_ip_in_use(&ip) => "provided IP is already allocated".to_owned(),
         // What is not an address at all is for validation to say.
         _ => return,
     };

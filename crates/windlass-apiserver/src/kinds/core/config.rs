@@ -1,14 +1,37 @@
-//! Secrets, limit ranges and service accounts.
+//! Secrets, config maps and service accounts.
 
-use serde_json::Value;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 
-use crate::kinds::Hooks;
-use crate::kinds::tree::{each, fill, fill_zero, get, is_zero, list, remove, set, sub, text};
+use crate::field::{Errors, Path};
+use crate::kinds::check::by_rule;
+use crate::kinds::meta::immutable;
+use crate::kinds::tree::{
+    entries, fill_zero, flag, get, is_zero, list, remove, same, set, sub, text, text_at,
+};
+use crate::kinds::{Hooks, names};
 
-pub(super) const SECRET: Hooks = Hooks { default: default_secret, ..Hooks::NONE };
+pub(super) const SECRET: Hooks = Hooks {
+    default: default_secret,
+    validate_create: |secret, _, errors| validate_secret(secret, errors),
+    validate_update: |new, old, _, errors| {
+        immutable(new, old, &Path::Root, "type", errors);
+        keep_if_immutable(new, old, &["data"], errors);
+        validate_secret(new, errors);
+    },
+    warnings: |secret, _| secret_warnings(secret),
+    ..Hooks::NONE
+};
 
-pub(super) const LIMIT_RANGE: Hooks =
-    Hooks { default: |object| each(sub(object, "spec"), "limits", default_limit), ..Hooks::NONE };
+pub(super) const CONFIG_MAP: Hooks = Hooks {
+    validate_create: |map, _, errors| validate_config_map(map, errors),
+    validate_update: |new, old, _, errors| {
+        keep_if_immutable(new, old, &["data", "binaryData"], errors);
+        validate_config_map(new, errors);
+    },
+    ..Hooks::NONE
+};
 
 pub(super) const SERVICE_ACCOUNT: Hooks = Hooks {
     prepare_create: |object, _| clean_references(object),
@@ -19,26 +42,12 @@ pub(super) const SERVICE_ACCOUNT: Hooks = Hooks {
 fn default_secret(secret: &mut Value) {
     fill_zero(secret, "type", "Opaque");
     if let Some(plain) = remove(secret, "stringData") {
-        use base64::Engine as _;
         for (key, value) in plain.as_object().into_iter().flatten() {
-            let coded = base64::engine::general_purpose::STANDARD.encode(value.as_str().unwrap_or(""));
+            let coded = STANDARD.encode(value.as_str().unwrap_or(""));
             set(sub(secret, "data"), key, coded);
         }
         if let Some(data) = secret.get_mut("data").and_then(Value::as_object_mut) {
             data.sort_keys();
-        }
-    }
-}
-
-/// Containers get `default` from `max`, and `defaultRequest` from `default`, else from `min`.
-fn default_limit(limit: &mut Value) {
-    if text(limit, "type") != "Container" {
-        return;
-    }
-    for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
-        let Some(source) = get(limit, from).and_then(Value::as_object).cloned() else { continue };
-        for (name, amount) in source {
-            fill(sub(limit, to), &name, amount);
         }
     }
 }
@@ -49,9 +58,123 @@ fn clean_references(account: &mut Value) {
         return;
     }
     let names = list(account, "secrets").iter().map(|secret| match text(secret, "name") {
-        "" => serde_json::json!({}),
-        name => serde_json::json!({"name": name}),
+        "" => json!({}),
+        name => json!({"name": name}),
     });
     let names = names.collect::<Vec<_>>();
     set(account, "secrets", names);
+}
+
+/// What config maps and secrets may hold.
+const SIZE_MAX: usize = 1 << 20;
+
+fn validate_config_map(map: &Value, errors: &mut Errors) {
+    let root = Path::Root;
+    let mut size = 0;
+    for (key, value) in entries(map, "data") {
+        let data = root.child("data");
+        by_rule(key, names::config_key, &data.key(key), errors);
+        if get(map, "binaryData").is_some_and(|binary| binary.get(key).is_some()) {
+            errors.invalid(&data.key(key), &json!(key), "duplicate of key present in binaryData");
+        }
+        size += value.as_str().map_or(0, str::len);
+    }
+    for (key, value) in entries(map, "binaryData") {
+        by_rule(key, names::config_key, &root.child("binaryData").key(key), errors);
+        size += decoded(value).len();
+    }
+    if size > SIZE_MAX {
+        // The real server names no field here, and prints that so.
+        errors.too_long(&root.child("[]"), SIZE_MAX);
+    }
+}
+
+fn validate_secret(secret: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("data");
+    let mut size = 0;
+    for (key, value) in entries(secret, "data") {
+        by_rule(key, names::config_key, &path.key(key), errors);
+        size += decoded(value).len();
+    }
+    if size > SIZE_MAX {
+        errors.too_long(&path, SIZE_MAX);
+    }
+    let value = |key: &str| get(secret, "data").and_then(|data| get(data, key));
+    let need = |key: &str, errors: &mut Errors| {
+        if value(key).is_none() {
+            errors.required(&path.key(key), "");
+        }
+    };
+    match text(secret, "type") {
+        "kubernetes.io/service-account-token" => {
+            const KEY: &str = "kubernetes.io/service-account.name";
+            if text_at(secret, &["metadata", "annotations", KEY]).is_empty() {
+                errors.required(&Path::Root.child("metadata").child("annotations").key(KEY), "");
+            }
+        }
+        "kubernetes.io/dockercfg" => is_json(value(".dockercfg"), &path.key(".dockercfg"), errors),
+        "kubernetes.io/dockerconfigjson" => {
+            is_json(value(".dockerconfigjson"), &path.key(".dockerconfigjson"), errors);
+        }
+        "kubernetes.io/basic-auth" if value("username").is_none() && value("password").is_none() => {
+            need("username", errors);
+            need("password", errors);
+        }
+        "kubernetes.io/ssh-auth" if is_zero(value("ssh-privatekey")) => {
+            errors.required(&path.key("ssh-privatekey"), "");
+        }
+        "kubernetes.io/tls" => {
+            need("tls.crt", errors);
+            need("tls.key", errors);
+        }
+        _ => {}
+    }
+}
+
+fn is_json(value: Option<&Value>, path: &Path<'_>, errors: &mut Errors) {
+    let Some(value) = value else {
+        errors.required(path, "");
+        return;
+    };
+    let bytes = decoded(value);
+    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
+        let detail = match bytes.trim_ascii().first() {
+            None => "unexpected end of JSON input".to_owned(),
+            Some(first) => {
+                format!("invalid character '{}' looking for beginning of value", char::from(*first))
+            }
+        };
+        errors.invalid(path, &json!("<secret contents redacted>"), &detail);
+    }
+}
+
+fn decoded(value: &Value) -> Vec<u8> {
+    value.as_str().and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default()
+}
+
+fn keep_if_immutable(new: &Value, old: &Value, fields: &[&str], errors: &mut Errors) {
+    if !flag(old, "immutable") {
+        return;
+    }
+    const WHY: &str = "field is immutable when `immutable` is set";
+    if !flag(new, "immutable") {
+        errors.forbidden(&Path::Root.child("immutable"), WHY);
+    }
+    for field in fields {
+        if !same(new.get(field), old.get(field)) {
+            errors.forbidden(&Path::Root.child(field), WHY);
+        }
+    }
+}
+
+/// A certificate without any PEM in it can be of no use.
+fn secret_warnings(secret: &Value) -> Vec<String> {
+    if text(secret, "type") != "kubernetes.io/tls" {
+        return Vec::new();
+    }
+    let certificate = secret.pointer("/data/tls.crt").map(decoded).unwrap_or_default();
+    match certificate.windows(11).any(|window| window == b"-----BEGIN ") {
+        true => Vec::new(),
+        false => vec!["tls: failed to find any PEM data in certificate input".to_owned()],
+    }
 }

@@ -2,9 +2,11 @@
 
 mod allocate;
 mod config;
+mod limits;
 mod namespace;
 mod node;
 pub(crate) mod service;
+mod service_rules;
 pub(crate) mod storage;
 pub(crate) mod volume;
 mod workload;
@@ -21,8 +23,11 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
         "Endpoints" => &service::ENDPOINTS,
         "Namespace" => &namespace::NAMESPACE,
         "Secret" => &config::SECRET,
-        "LimitRange" => &config::LIMIT_RANGE,
+        "ConfigMap" => &config::CONFIG_MAP,
+        "LimitRange" => &limits::LIMIT_RANGE,
+        "ResourceQuota" => &limits::RESOURCE_QUOTA,
         "ServiceAccount" => &config::SERVICE_ACCOUNT,
+        "Event" => &super::events::EVENT,
         "Node" => &node::NODE,
         "PersistentVolume" => &storage::VOLUME,
         "PersistentVolumeClaim" => &storage::CLAIM,

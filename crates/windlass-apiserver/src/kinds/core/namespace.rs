@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::kinds::tree::{fill_zero, list, restore, set, sub, text_at};
-use crate::kinds::{Context, Hooks};
+use crate::kinds::{Context, Hooks, names};
 
 /// The finalizer that holds a namespace until its content is gone.
 const FINALIZER: &str = "kubernetes";
 
 pub(super) const NAMESPACE: Hooks = Hooks {
     default,
+    name: names::dns_label,
     prepare_create,
     prepare_update: |new, old, _| match old.get("spec") {
         Some(spec) => restore(sub(new, "spec"), spec, "finalizers"),

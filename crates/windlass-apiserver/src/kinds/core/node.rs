@@ -2,11 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::kinds::tree::{get, list, set, sub, text};
-use crate::kinds::{Context, Hooks};
+use crate::field::{Errors, Path};
+use crate::kinds::check::{one_of, required_by};
+use crate::kinds::tree::{get, list, same, set, sub, text};
+use crate::kinds::{Context, Hooks, names};
 use crate::status::Status;
 
-pub(super) const NODE: Hooks = Hooks { default, admit, resets_status: false, ..Hooks::NONE };
+pub(super) const NODE: Hooks = Hooks {
+    default,
+    admit,
+    resets_status: false,
+    validate_create: |node, _, errors| validate(node, errors),
+    validate_update: |new, old, _, errors| {
+        validate(new, errors);
+        validate_update(new, old, errors);
+    },
+    ..Hooks::NONE
+};
 
 /// What a node does not say to be allocatable is all it has.
 fn default(node: &mut Value) {
@@ -33,4 +45,27 @@ fn admit(node: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Result<(), S
         set(spec, "taints", taints);
     }
     Ok(())
+}
+
+fn validate(node: &Value, errors: &mut Errors) {
+    // The real server looks for taints in the metadata, in its words at least.
+    let path = Path::Root.child("metadata");
+    let path = path.child("taints");
+    for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
+        let path = path.index(index);
+        required_by(taint, "key", names::label_key, &path, errors);
+        one_of(taint, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path, errors);
+    }
+}
+
+fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
+    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+    if !list(old, "podCIDRs").is_empty() && !same(new.get("podCIDRs"), old.get("podCIDRs")) {
+        let detail = "node updates may not change podCIDR except from \"\" to valid";
+        errors.forbidden(&path.child("podCIDRs"), detail);
+    }
+    if !text(old, "providerID").is_empty() && text(new, "providerID") != text(old, "providerID") {
+        let detail = "node updates may not change providerID except from \"\" to valid";
+        errors.forbidden(&path.child("providerID"), detail);
+    }
 }

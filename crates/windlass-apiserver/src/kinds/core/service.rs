@@ -2,20 +2,37 @@
 
 use serde_json::{Value, json};
 
-use super::allocate;
+use super::{allocate, service_rules};
 use crate::kinds::tree::{
     each, fill, fill_zero, get, int, is_zero, list, remove, restore, same, set, sub, text,
 };
-use crate::kinds::{Context, Hooks};
+use crate::kinds::{Context, Hooks, names};
 
-pub(super) const SERVICE: Hooks = Hooks { default, begin: allocate::begin, prepare_update, ..Hooks::NONE };
+pub(super) const SERVICE: Hooks = Hooks {
+    default,
+    begin: allocate::begin,
+    name: names::dns_label,
+    prepare_update,
+    validate_create: |service, _, errors| service_rules::validate(service, errors),
+    validate_update: |new, old, _, errors| {
+        service_rules::validate_update(new, old, errors);
+        service_rules::validate(new, errors);
+    },
+    warnings: |new, _| service_rules::warnings(new),
+    ..Hooks::NONE
+};
 
 pub(super) const ENDPOINTS: Hooks = Hooks {
     default: |object| {
         each(object, "subsets", |subset| each(subset, "ports", |port| fill_zero(port, "protocol", "TCP")));
     },
+    validate_create: |object, _, errors| service_rules::validate_endpoints(object, errors),
+    validate_update: |new, _, _, errors| service_rules::validate_endpoints(new, errors),
+    warnings: |_, _| vec![ENDPOINTS_WARNING.to_owned()],
     ..Hooks::NONE
 };
+
+const ENDPOINTS_WARNING: &str = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 
 /// How long client-IP affinity lasts.
 const AFFINITY_SECONDS: i64 = 10_800;
@@ -48,8 +65,12 @@ fn default(service: &mut Value) {
     if externally_accessible(spec) {
         fill_zero(spec, "externalTrafficPolicy", "Cluster");
     }
-    if matches!(text(spec, "type"), "NodePort" | "LoadBalancer" | "ClusterIP") {
-        fill(spec, "internalTrafficPolicy", "Cluster");
+    match text(spec, "type") {
+        "NodePort" | "LoadBalancer" | "ClusterIP" => fill(spec, "internalTrafficPolicy", "Cluster"),
+        "ExternalName" => {
+            remove(spec, "internalTrafficPolicy");
+        }
+        _ => {}
     }
     if text(spec, "type") == "LoadBalancer" {
         fill(spec, "allocateLoadBalancerNodePorts", true);

@@ -3,15 +3,41 @@
 use serde_json::{Value, json};
 
 use super::volume;
-use crate::kinds::tree::{fill, fill_zero, get, list, set, sub, text_at};
+use crate::field::{Errors, Path};
+use crate::kinds::check::{one_of, quantity, selector, text_by};
+use crate::kinds::meta::IMMUTABLE_FIELD;
+use crate::kinds::names;
+use crate::kinds::tree::{
+    entries, fill, fill_zero, flag, get, is_zero, list, restore, same, seconds, set, sub, text, text_at,
+};
 use crate::kinds::{Context, Hooks};
 use crate::status::Status;
 
-pub(super) const VOLUME: Hooks =
-    Hooks { default: default_volume, admit: admit_volume, prepare_create: prepare_volume, ..Hooks::NONE };
+pub(super) const VOLUME: Hooks = Hooks {
+    default: default_volume,
+    admit: admit_volume,
+    prepare_create: prepare_volume,
+    prepare_status: time_of_phase,
+    validate_create: |object, _, errors| validate_volume(object, errors),
+    validate_update: |new, old, _, errors| {
+        validate_volume(new, errors);
+        update_volume(new, old, errors);
+    },
+    ..Hooks::NONE
+};
 
-pub(super) const CLAIM: Hooks =
-    Hooks { default: default_claim, admit: admit_claim, prepare_create: prepare_claim, ..Hooks::NONE };
+pub(super) const CLAIM: Hooks = Hooks {
+    default: default_claim,
+    admit: admit_claim,
+    prepare_create: prepare_claim,
+    prepare_update: |new, _, _| mirror_data_source(sub(new, "spec")),
+    validate_create: |object, _, errors| validate_claim(object, errors),
+    validate_update: |new, old, _, errors| {
+        validate_claim(new, errors);
+        update_claim(new, old, errors);
+    },
+    ..Hooks::NONE
+};
 
 fn default_volume(object: &mut Value) {
     fill_zero(sub(object, "status"), "phase", "Pending");
@@ -28,7 +54,7 @@ pub(crate) fn default_claim(object: &mut Value) {
 }
 
 fn prepare_volume(object: &mut Value, context: &Context<'_>) {
-    let now = crate::kinds::tree::seconds(context.now);
+    let now = seconds(context.now);
     set(object, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": now}));
 }
 
@@ -49,7 +75,7 @@ fn mirror_data_source(spec: &mut Value) {
 }
 
 /// StorageObjectInUseProtection.
-fn protect(object: &mut Value, finalizer: &str) {
+pub(crate) fn protect(object: &mut Value, finalizer: &str) {
     let metadata = sub(object, "metadata");
     let mut finalizers = list(metadata, "finalizers").to_vec();
     if !finalizers.iter().any(|present| present == finalizer) {
@@ -66,8 +92,8 @@ fn admit_volume(object: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Res
 }
 
 fn admit_claim(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    if old.is_some() {
-        return Ok(());
+    if let Some(old) = old {
+        return allow_growth(object, old, context);
     }
     protect(object, "kubernetes.io/pvc-protection");
     let annotated = text_at(object, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
@@ -96,4 +122,180 @@ fn default_class(context: &Context<'_>) -> Option<String> {
         of(b, "creationTimestamp").cmp(&of(a, "creationTimestamp")).then(of(a, "name").cmp(&of(b, "name")))
     });
     classes.first().map(|class| text_at(class, &["metadata", "name"]).to_owned())
+}
+
+/// PersistentVolumeClaimResize: a bound claim grows only if its class says that it can.
+fn allow_growth(claim: &Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
+    let size = |claim: &Value| claim.pointer("/spec/resources/requests/storage").and_then(quantity);
+    let bound = text_at(old, &["status", "phase"]) == "Bound";
+    if !context.subresource.is_empty() || !bound || size(claim) <= size(old) {
+        return Ok(());
+    }
+    let class = text_at(claim, &["spec", "storageClassName"]);
+    let class = context.world.get("storage.k8s.io", "StorageClass", "", class);
+    if class.is_some_and(|class| flag(&class, "allowVolumeExpansion")) {
+        return Ok(());
+    }
+    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+               support resize";
+    Err(Status::forbidden("", context.resource, text_at(claim, &["metadata", "name"]), why))
+}
+
+fn time_of_phase(new: &mut Value, old: &Value, context: &Context<'_>) {
+    const FIELD: &str = "lastPhaseTransitionTime";
+    let (now, before) = (sub(new, "status"), &old["status"]);
+    let moved = text(now, "phase") != text(before, "phase");
+    match moved {
+        false if get(now, FIELD).is_none() => restore(now, before, FIELD),
+        true if get(now, FIELD).is_none() || same(now.get(FIELD), before.get(FIELD)) => {
+            set(now, FIELD, seconds(context.now));
+        }
+        _ => {}
+    }
+}
+
+const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+fn access_modes(spec: &Value, detail: &str, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("accessModes");
+    let modes = list(spec, "accessModes");
+    if modes.is_empty() {
+        errors.required(&path, detail);
+    }
+    for mode in modes {
+        if !MODES.iter().any(|known| mode == known) {
+            errors.not_supported(&path, mode, &MODES);
+        }
+    }
+    if modes.len() > 1 && modes.iter().any(|mode| mode == "ReadWriteOncePod") {
+        errors.forbidden(&path, "may not use ReadWriteOncePod with other access modes");
+    }
+}
+
+fn validate_claim(claim: &Value, errors: &mut Errors) {
+    let (spec, path) = (&claim["spec"], Path::Root.child("spec"));
+    access_modes(spec, "at least 1 access mode is required", &path, errors);
+    selector(spec, "selector", &path, errors);
+    let at = path.child("resources");
+    match spec.pointer("/resources/requests/storage") {
+        None => errors.required(&at.key("storage"), ""),
+        Some(storage) => {
+            if quantity(storage).is_some_and(|amount| amount.signum() != 1) {
+                errors.invalid(&at.key("storage"), storage, "must be greater than zero");
+            }
+        }
+    }
+    text_by(spec, "storageClassName", names::dns_subdomain, &path, errors);
+    one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
+}
+
+fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    let (spec, old_spec) = (&new["spec"], &old["spec"]);
+    let mut munged = spec.clone();
+    let bound = text_at(new, &["status", "phase"]) == "Bound";
+    if text(old_spec, "volumeName").is_empty() {
+        restore(&mut munged, old_spec, "volumeName");
+    }
+    if bound {
+        let requests = old_spec.pointer("/resources").cloned().unwrap_or_default();
+        restore(sub(&mut munged, "resources"), &requests, "requests");
+        restore(&mut munged, old_spec, "volumeAttributesClassName");
+    }
+    mirror_data_source(&mut munged);
+    let mut before = old_spec.clone();
+    mirror_data_source(&mut before);
+    if !same(Some(&munged), Some(&before)) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
+                      bound claims";
+        errors.forbidden(&path, detail);
+    } else {
+        let size = |value: Option<&Value>| value.and_then(quantity);
+        let wanted = size(spec.pointer("/resources/requests/storage"));
+        let shrinks = wanted < size(old_spec.pointer("/resources/requests/storage"));
+        if shrinks && wanted < size(old.pointer("/status/capacity/storage")) {
+            let at = path.child("resources");
+            let at = at.child("requests");
+            errors.forbidden(&at.child("storage"), "field can not be less than status.capacity");
+        }
+    }
+    if !same(spec.get("volumeMode"), old_spec.get("volumeMode")) {
+        errors.invalid(&Path::Root.child("volumeMode"), &spec["volumeMode"], IMMUTABLE_FIELD);
+    }
+}
+
+/// The sources of a persistent volume, in the order in which the real server looks for them.
+const SOURCES: [&str; 22] = [
+    "hostPath",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "flocker",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "cephfs",
+    "iscsi",
+    "cinder",
+    "fc",
+    "flexVolume",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "scaleIO",
+    "local",
+    "storageos",
+    "csi",
+];
+
+fn validate_volume(object: &Value, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    access_modes(spec, "", &path, errors);
+    if is_zero(spec.get("capacity")) {
+        errors.required(&path.child("capacity"), "");
+    }
+    let capacity = spec.get("capacity").filter(|capacity| !is_zero(Some(capacity)));
+    if capacity.is_none_or(|all| all.get("storage").is_none() || entries(spec, "capacity").count() > 1) {
+        errors.not_supported(&path.child("capacity"), capacity.unwrap_or(&Value::Null), &["storage"]);
+    }
+    for (name, amount) in entries(spec, "capacity") {
+        if quantity(amount).is_some_and(|amount| amount.signum() != 1) {
+            errors.invalid(&path.child("capacity").key(name), amount, "must be greater than zero");
+        }
+    }
+    one_of(spec, "persistentVolumeReclaimPolicy", &["Delete", "Recycle", "Retain"], &path, errors);
+    let mut sources = SOURCES.iter().filter(|source| get(spec, source).is_some());
+    match sources.next() {
+        None => errors.required(&path, "must specify a volume type"),
+        Some(&"hostPath") if text_at(spec, &["hostPath", "path"]).is_empty() => {
+            errors.required(&path.child("hostPath").child("path"), "");
+        }
+        Some(&"local") if get(spec, "nodeAffinity").is_none() => {
+            errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");
+        }
+        Some(_) => {}
+    }
+    for more in sources {
+        errors.forbidden(&path.child(more), "may not specify more than 1 volume type");
+    }
+    let recycled = text(spec, "persistentVolumeReclaimPolicy") == "Recycle";
+    if recycled && text_at(spec, &["hostPath", "path"]) == "/" {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        errors.forbidden(&path.child("persistentVolumeReclaimPolicy"), detail);
+    }
+    text_by(spec, "storageClassName", names::dns_subdomain, &path, errors);
+    one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
+}
+
+fn update_volume(new: &Value, old: &Value, errors: &mut Errors) {
+    let (new, old) = (&new["spec"], &old["spec"]);
+    if SOURCES.iter().any(|source| !same(new.get(source), old.get(source))) {
+        let detail = "spec.persistentvolumesource is immutable after creation";
+        errors.forbidden(&Path::Root.child("spec").child("persistentvolumesource"), detail);
+    }
+    if !same(new.get("volumeMode"), old.get("volumeMode")) {
+        errors.invalid(&Path::Root.child("volumeMode"), &new["volumeMode"], IMMUTABLE_FIELD);
+    }
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::field::{Errors, Path};
+use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{admit, defaults, qos};
-use crate::kinds::tree::{each, existing, fill, get, is_zero, list, set, sub, text};
+use crate::kinds::pod::{admit, defaults, qos, update, validate, warnings};
+use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks};
 
 pub(super) const POD: Hooks = Hooks {
@@ -13,23 +15,38 @@ pub(super) const POD: Hooks = Hooks {
     generation: Generation::SPEC,
     prepare_create: prepare_pod,
     prepare_status: keep_qos_class,
+    validate_create: |pod, _, errors| validate::create(pod, errors),
+    validate_update: |new, old, _, errors| update::validate(new, old, errors),
+    validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
+    warnings: |new, old| if old.is_none() { warnings::of_spec(&new["spec"], "spec") } else { Vec::new() },
     ..Hooks::NONE
 };
 
 pub(super) const POD_TEMPLATE: Hooks = Hooks {
     default: |object| defaults::template(object, "template"),
     generation: Generation { born: true, grows_on: &["/template"] },
+    validate_create: |object, _, errors| {
+        validate::template(&object["template"], &Path::Root.child("template"), errors);
+    },
+    validate_update: |new, _, _, errors| {
+        validate::template(&new["template"], &Path::Root.child("template"), errors);
+    },
     ..Hooks::NONE
 };
 
-pub(super) const REPLICATION_CONTROLLER: Hooks =
-    Hooks { default: default_replication_controller, generation: Generation::SPEC, ..Hooks::NONE };
+pub(super) const REPLICATION_CONTROLLER: Hooks = Hooks {
+    default: default_replication_controller,
+    generation: Generation::SPEC,
+    validate_create: |object, _, errors| validate_replication_controller(object, errors),
+    validate_update: |new, _, _, errors| validate_replication_controller(new, errors),
+    ..Hooks::NONE
+};
 
-fn prepare_pod(pod: &mut Value, _: &Context<'_>) {
+fn prepare_pod(pod: &mut Value, context: &Context<'_>) {
     let mut status = json!({"phase": "Pending", "qosClass": qos::class(pod)});
     if !is_zero(pod.pointer("/spec/schedulingGates")) {
         status["conditions"] = json!([{
-            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "lastTransitionTime": null,
+            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "lastTransitionTime": seconds(context.now),
             "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]);
     }
@@ -96,5 +113,30 @@ fn default_replication_controller(object: &mut Value) {
     fill(spec, "replicas", 1);
     if get(spec, "template").is_some() {
         defaults::template(spec, "template");
+    }
+}
+
+fn validate_replication_controller(object: &Value, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    not_negative(spec, &["minReadySeconds"], &path, errors);
+    if is_zero(spec.get("selector")) {
+        errors.required(&path.child("selector"), "");
+    }
+    not_negative(spec, &["replicas"], &path, errors);
+    let at = path.child("template");
+    let Some(template) = get(spec, "template") else {
+        errors.required(&at, "");
+        return;
+    };
+    let labels = template.pointer("/metadata/labels").unwrap_or(&Value::Null);
+    let selected = spec["selector"].as_object().into_iter().flatten();
+    if !selected.into_iter().all(|(key, value)| same(labels.get(key), Some(value))) {
+        let detail = "`selector` does not match template `labels`";
+        errors.invalid(&at.child("metadata").child("labels"), labels, detail);
+    }
+    validate::template(template, &at, errors);
+    if text(&template["spec"], "restartPolicy") != "Always" {
+        let policy = &template["spec"]["restartPolicy"];
+        errors.not_supported(&at.child("spec").child("restartPolicy"), policy, &["Always"]);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::kinds::core::volume;
-use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, sub, text};
+use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, set, sub, text};
 
 /// Defaults of a `Pod`.
 pub(crate) fn pod(pod: &mut Value) {
@@ -16,6 +16,9 @@ pub(crate) fn pod(pod: &mut Value) {
         for containers in ["containers", "initContainers"] {
             each(spec, containers, |container| each(container, "ports", host_port));
         }
+    }
+    if int(spec, "terminationGracePeriodSeconds").is_some_and(|seconds| seconds < 0) {
+        set(spec, "terminationGracePeriodSeconds", 1);
     }
     pod_spec(spec);
 }
@@ -31,9 +34,22 @@ fn pod_spec(spec: &mut Value) {
     fill(spec, "securityContext", Map::new());
     fill(spec, "terminationGracePeriodSeconds", 30);
     fill_zero(spec, "schedulerName", "default-scheduler");
+    mirror_account(spec);
     each(spec, "volumes", volume::default);
     for containers in ["containers", "initContainers", "ephemeralContainers"] {
         each(spec, containers, container);
+    }
+}
+
+/// The name of the service account stands under its old name, too.
+fn mirror_account(spec: &mut Value) {
+    let name = match text(spec, "serviceAccountName") {
+        "" => text(spec, "serviceAccount").to_owned(),
+        name => name.to_owned(),
+    };
+    if !name.is_empty() {
+        set(spec, "serviceAccountName", name.as_str());
+        set(spec, "serviceAccount", name);
     }
 }
 

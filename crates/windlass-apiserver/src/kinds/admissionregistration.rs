@@ -1,0 +1,197 @@
+//! Webhook configurations and admission policies.
+
+use serde_json::{Map, Value, json};
+
+use super::check::{by_rule, one_of, required, selector, unique};
+use super::generation::Generation;
+use super::tree::{each, existing, fill, get, int, list, sub, text};
+use super::{Context, Hooks, names};
+use crate::field::{Errors, Path};
+
+/// The hooks of an admission kind.
+pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
+    Some(match kind {
+        "ValidatingWebhookConfiguration" => &VALIDATING,
+        "MutatingWebhookConfiguration" => &MUTATING,
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => &POLICY,
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => &BINDING,
+        _ => return None,
+    })
+}
+
+const VALIDATING: Hooks = Hooks {
+    default: |object| each(object, "webhooks", default_webhook),
+    generation: Generation { born: true, grows_on: &["/webhooks"] },
+    validate_create: validate_webhooks,
+    validate_update: |new, _, context, errors| validate_webhooks(new, context, errors),
+    ..Hooks::NONE
+};
+
+const MUTATING: Hooks = Hooks {
+    default: |object| {
+        each(object, "webhooks", |hook| {
+            default_webhook(hook);
+            fill(hook, "reinvocationPolicy", "Never");
+        });
+    },
+    ..VALIDATING
+};
+
+const POLICY: Hooks = Hooks {
+    default: |object| {
+        let spec = sub(object, "spec");
+        fill(spec, "failurePolicy", "Fail");
+        default_match(spec, "matchConstraints");
+    },
+    generation: Generation::SPEC,
+    validate_create: validate_policy,
+    validate_update: |new, _, context, errors| validate_policy(new, context, errors),
+    ..Hooks::NONE
+};
+
+const BINDING: Hooks = Hooks {
+    default: |object| default_match(sub(object, "spec"), "matchResources"),
+    generation: Generation::SPEC,
+    validate_create: validate_binding,
+    validate_update: |new, _, context, errors| validate_binding(new, context, errors),
+    ..Hooks::NONE
+};
+
+fn default_webhook(hook: &mut Value) {
+    fill(hook, "failurePolicy", "Fail");
+    fill(hook, "matchPolicy", "Equivalent");
+    fill(hook, "namespaceSelector", Map::new());
+    fill(hook, "objectSelector", Map::new());
+    fill(hook, "timeoutSeconds", 10);
+    if let Some(service) = existing(sub(hook, "clientConfig"), "service") {
+        fill(service, "port", 443);
+    }
+    each(hook, "rules", |rule| fill(rule, "scope", "*"));
+}
+
+fn default_match(spec: &mut Value, field: &str) {
+    let Some(resources) = existing(spec, field) else { return };
+    fill(resources, "matchPolicy", "Equivalent");
+    fill(resources, "namespaceSelector", Map::new());
+    fill(resources, "objectSelector", Map::new());
+    for rules in ["resourceRules", "excludeResourceRules"] {
+        each(resources, rules, |rule| fill(rule, "scope", "*"));
+    }
+}
+
+fn validate_webhooks(object: &Value, context: &Context<'_>, errors: &mut Errors) {
+    let path = Path::Root.child("webhooks");
+    for (index, hook) in list(object, "webhooks").iter().enumerate() {
+        let path = path.index(index);
+        validate_webhook(hook, &path, errors);
+        if context.kind.starts_with("Mutating") {
+            one_of(hook, "reinvocationPolicy", &["IfNeeded", "Never"], &path, errors);
+        }
+    }
+    unique(list(object, "webhooks"), "name", &path, errors);
+}
+
+fn validate_webhook(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+    let versions = list(hook, "admissionReviewVersions");
+    if versions.is_empty() {
+        errors.required(&path.child("admissionReviewVersions"), "must specify one of v1, v1beta1");
+    } else if !versions.iter().any(|version| VERSIONS.iter().any(|known| version == known)) {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.invalid(&path.child("admissionReviewVersions"), &hook["admissionReviewVersions"], detail);
+    }
+    let name = text(hook, "name");
+    if required(hook, "name", "", path, errors) {
+        let faults = names::dns_subdomain(name);
+        if !faults.is_empty() {
+            errors.invalid(&path.child("name"), &json!(name), &faults.join(","));
+        } else if name.split('.').count() < 3 {
+            let detail = "should be a domain with at least three segments separated by dots";
+            errors.invalid(&path.child("name"), &json!(name), detail);
+        }
+    }
+    for (index, rule) in list(hook, "rules").iter().enumerate() {
+        validate_rule(rule, &path.child("rules").index(index), errors);
+    }
+    one_of(hook, "failurePolicy", &["Fail", "Ignore"], path, errors);
+    one_of(hook, "matchPolicy", &["Equivalent", "Exact"], path, errors);
+    required(hook, "sideEffects", "must specify one of None, NoneOnDryRun", path, errors);
+    one_of(hook, "sideEffects", &["None", "NoneOnDryRun"], path, errors);
+    if let Some(seconds) = int(hook, "timeoutSeconds").filter(|seconds| !(1..=30).contains(seconds)) {
+        let detail = "the timeout value must be between 1 and 30 seconds";
+        errors.invalid(&path.child("timeoutSeconds"), &json!(seconds), detail);
+    }
+    selector(hook, "namespaceSelector", path, errors);
+    selector(hook, "objectSelector", path, errors);
+    validate_client(&hook["clientConfig"], &path.child("clientConfig"), errors);
+}
+
+fn validate_client(client: &Value, path: &Path<'_>, errors: &mut Errors) {
+    match (get(client, "url"), get(client, "service")) {
+        (Some(_), Some(_)) | (None, None) => {
+            errors.required(path, "exactly one of url or service is required");
+        }
+        (Some(url), None) => {
+            const FORM: &str = "; desired format: https://host[/path]";
+            let at = path.child("url");
+            let (scheme, rest) = url.as_str().unwrap_or("").split_once("://").unwrap_or(("", ""));
+            if scheme != "https" {
+                errors.invalid(&at, &json!(scheme), &format!("'https' is the only allowed URL scheme{FORM}"));
+            }
+            if rest.split('/').next().unwrap_or("").is_empty() {
+                errors.invalid(&at, &json!(""), &format!("host must be specified{FORM}"));
+            }
+        }
+        (None, Some(service)) => {
+            let at = path.child("service");
+            required(service, "name", "service name is required", &at, errors);
+            required(service, "namespace", "service namespace is required", &at, errors);
+            if let Some(port) = int(service, "port").filter(|port| !(1..=65_535).contains(port)) {
+                let detail = "port is not valid: must be between 1 and 65535, inclusive";
+                errors.invalid(&at.child("port"), &json!(port), detail);
+            }
+        }
+    }
+}
+
+fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
+    required(rule, "operations", "", path, errors);
+    let operations = list(rule, "operations");
+    if operations.len() > 1 && operations.iter().any(|operation| operation == "*") {
+        let detail = "if '*' is present, must not specify other operations";
+        errors.invalid(&path.child("operations"), &rule["operations"], detail);
+    }
+    let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+    for (index, operation) in operations.iter().enumerate() {
+        if !known.iter().any(|known| operation == known) {
+            errors.not_supported(&path.child("operations").index(index), operation, &known);
+        }
+    }
+    for field in ["apiGroups", "apiVersions", "resources"] {
+        required(rule, field, "", path, errors);
+    }
+    one_of(rule, "scope", &["*", "Cluster", "Namespaced"], path, errors);
+}
+
+fn validate_policy(policy: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&policy["spec"], Path::Root.child("spec"));
+    one_of(spec, "failurePolicy", &["Fail", "Ignore"], &path, errors);
+    if required(spec, "matchConstraints", "", &path, errors) {
+        let constraints = path.child("matchConstraints");
+        required(&spec["matchConstraints"], "resourceRules", "", &constraints, errors);
+        for (index, rule) in list(&spec["matchConstraints"], "resourceRules").iter().enumerate() {
+            let rules = constraints.child("resourceRules");
+            validate_rule(rule, &rules.index(index), errors);
+        }
+    }
+}
+
+fn validate_binding(binding: &Value, context: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&binding["spec"], Path::Root.child("spec"));
+    if required(spec, "policyName", "", &path, errors) {
+        by_rule(text(spec, "policyName"), names::dns_subdomain, &path.child("policyName"), errors);
+    }
+    if context.kind.starts_with("Validating") {
+        required(spec, "validationActions", "at least one validation action is required", &path, errors);
+    }
+}

@@ -1,0 +1,178 @@
+//! Horizontal pod autoscalers, in both versions.
+
+use serde_json::{Value, json};
+
+use super::check::{one_of, quantity, required, required_by};
+use super::tree::{fill, get, int, is_zero, list, set, sub, text};
+use super::{Context, Hooks, names};
+use crate::field::{Errors, Path};
+
+/// The hooks of an autoscaling kind.
+pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
+    (kind == "HorizontalPodAutoscaler").then_some(&AUTOSCALER)
+}
+
+const AUTOSCALER: Hooks = Hooks {
+    default,
+    validate_create: validate,
+    validate_update: |new, _, context, errors| validate(new, context, errors),
+    ..Hooks::NONE
+};
+
+/// The utilisation that is aimed at when nothing is said.
+const UTILIZATION: i64 = 80;
+
+fn default(autoscaler: &mut Value) {
+    let old_version = text(autoscaler, "apiVersion") == "autoscaling/v1";
+    let metrics_elsewhere =
+        autoscaler.pointer("/metadata/annotations/autoscaling.alpha.kubernetes.io~1metrics");
+    let metrics_elsewhere = metrics_elsewhere.is_some();
+    let spec = sub(autoscaler, "spec");
+    fill(spec, "minReplicas", 1);
+    if old_version {
+        if !metrics_elsewhere {
+            fill(spec, "targetCPUUtilizationPercentage", UTILIZATION);
+        }
+        return;
+    }
+    if is_zero(spec.get("metrics")) {
+        let target = json!({"type": "Utilization", "averageUtilization": UTILIZATION});
+        set(spec, "metrics", json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]));
+    }
+    if get(spec, "behavior").is_some() {
+        let behavior = sub(spec, "behavior");
+        let up = sub(behavior, "scaleUp");
+        fill(up, "stabilizationWindowSeconds", 0);
+        fill(up, "selectPolicy", "Max");
+        if is_zero(up.get("policies")) {
+            let pods = json!({"type": "Pods", "value": 4, "periodSeconds": 15});
+            set(up, "policies", json!([pods, {"type": "Percent", "value": 100, "periodSeconds": 15}]));
+        }
+        let down = sub(behavior, "scaleDown");
+        fill(down, "selectPolicy", "Max");
+        if is_zero(down.get("policies")) {
+            set(down, "policies", json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]));
+        }
+    }
+}
+
+fn validate(autoscaler: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&autoscaler["spec"], Path::Root.child("spec"));
+    let (least, most) = (int(spec, "minReplicas"), int(spec, "maxReplicas").unwrap_or(0));
+    if let Some(least) = least.filter(|least| *least < 1) {
+        errors.invalid(&path.child("minReplicas"), &json!(least), "must be greater than or equal to 1");
+    }
+    if most == 0 {
+        errors.required(&path.child("maxReplicas"), "must be set and greater than 0");
+    } else if most < 0 {
+        errors.invalid(&path.child("maxReplicas"), &json!(most), "must be greater than or equal to 1");
+    }
+    if least.is_some_and(|least| most < least) {
+        errors.invalid(
+            &path.child("maxReplicas"),
+            &json!(most),
+            "must be greater than or equal to `minReplicas`",
+        );
+    }
+    let (target, at) = (&spec["scaleTargetRef"], path.child("scaleTargetRef"));
+    for field in ["kind", "name"] {
+        required_by(target, field, names::path_segment, &at, errors);
+    }
+    let version = text(target, "apiVersion");
+    if !version.contains('/') && text(target, "kind") != "ReplicationController" {
+        errors.invalid(&at.child("apiVersion"), &json!(version), "apiVersion must specify API group");
+    }
+    let metrics = path.child("metrics");
+    for (index, metric) in list(spec, "metrics").iter().enumerate() {
+        validate_metric(metric, &metrics.index(index), errors);
+    }
+    let elsewhere = |metric: &Value| matches!(text(metric, "type"), "Object" | "External");
+    if least == Some(0) && !list(spec, "metrics").iter().any(elsewhere) {
+        let detail =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.forbidden(&metrics, detail);
+    }
+    for direction in ["scaleUp", "scaleDown"] {
+        if let Some(rules) = get(spec, "behavior").and_then(|behavior| get(behavior, direction)) {
+            validate_rules(rules, &path.child("behavior").child(direction), errors);
+        }
+    }
+}
+
+fn validate_metric(metric: &Value, path: &Path<'_>, errors: &mut Errors) {
+    required(metric, "type", "must specify a metric source type", path, errors);
+    let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+    one_of(metric, "type", &kinds, path, errors);
+    let Some(kind) = kinds.iter().find(|kind| **kind == text(metric, "type")) else { return };
+    let field = format!("{}{}", kind[..1].to_lowercase(), &kind[1..]);
+    let at = path.child(&field);
+    let Some(source) = get(metric, &field) else {
+        errors.required(&at, "must populate information for the given metric source");
+        return;
+    };
+    validate_target(&source["target"], &at.child("target"), errors);
+    if matches!(*kind, "Resource" | "ContainerResource") {
+        required(source, "name", "must specify a resource name", &at, errors);
+        let target = &source["target"];
+        match (get(target, "averageUtilization"), get(target, "averageValue")) {
+            (None, None) => errors.required(
+                &at.child("target").child("averageUtilization"),
+                "must set either a target raw value or a target utilization",
+            ),
+            (Some(_), Some(_)) => errors.forbidden(
+                &at.child("target").child("averageValue"),
+                "may not set both a target raw value and a target utilization",
+            ),
+            _ => {}
+        }
+    }
+}
+
+fn validate_target(target: &Value, path: &Path<'_>, errors: &mut Errors) {
+    required(target, "type", "must specify a metric target type", path, errors);
+    let kind = text(target, "type");
+    if !matches!(kind, "Utilization" | "Value" | "AverageValue") {
+        let detail = "must be either Utilization, Value, or AverageValue";
+        errors.invalid(&path.child("type"), &json!(kind), detail);
+    }
+    for field in ["value", "averageValue"] {
+        if let Some(value) = get(target, field)
+            && quantity(value).is_some_and(|amount| amount.signum() != 1)
+        {
+            errors.invalid(&path.child(field), value, "must be positive");
+        }
+    }
+    if let Some(percent) = int(target, "averageUtilization").filter(|percent| *percent < 1) {
+        errors.invalid(&path.child("averageUtilization"), &json!(percent), "must be greater than 0");
+    }
+}
+
+fn validate_rules(rules: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if let Some(window) = int(rules, "stabilizationWindowSeconds") {
+        let at = path.child("stabilizationWindowSeconds");
+        if window < 0 {
+            errors.invalid(&at, &json!(window), "must be greater than or equal to zero");
+        } else if window > 3600 {
+            errors.invalid(&at, &json!(window), "must be less than or equal to 3600");
+        }
+    }
+    one_of(rules, "selectPolicy", &["Disabled", "Max", "Min"], path, errors);
+    let policies = path.child("policies");
+    if list(rules, "policies").is_empty() {
+        errors.required(&policies, "must specify at least one Policy");
+    }
+    for (index, policy) in list(rules, "policies").iter().enumerate() {
+        let path = policies.index(index);
+        one_of(policy, "type", &["Percent", "Pods"], &path, errors);
+        for field in ["value", "periodSeconds"] {
+            let value = int(policy, field).unwrap_or(0);
+            if value <= 0 {
+                errors.invalid(&path.child(field), &json!(value), "must be greater than zero");
+            }
+        }
+        if int(policy, "periodSeconds").is_some_and(|period| period > 1800) {
+            let detail = "must be less than or equal to 1800";
+            errors.invalid(&path.child("periodSeconds"), &policy["periodSeconds"], detail);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Jobs and cron jobs.
+
+mod cron;
+
+use serde_json::{Value, json};
+
+use super::check::{by_rule, matches, not_negative, one_of, required, selector};
+use super::generation::Generation;
+use super::meta::immutable;
+use super::pod::{defaults, validate};
+use super::tree::{
+    each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text, text_at,
+};
+use super::{Context, Hooks, names};
+use crate::field::{Errors, Path};
+
+/// The hooks of a batch kind.
+pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
+    Some(match kind {
+        "Job" => &JOB,
+        "CronJob" => &CRON_JOB,
+        _ => return None,
+    })
+}
+
+const JOB: Hooks = Hooks {
+    default: default_job,
+    generation: Generation::SPEC,
+    prepare_create: |job, _| {
+        if !flag(&job["spec"], "manualSelector") {
+            generate_selector(job);
+        }
+    },
+    validate_create: |job, _, errors| validate_job(job, errors),
+    validate_update: |new, old, _, errors| {
+        validate_job(new, errors);
+        validate_job_update(new, old, errors);
+    },
+    ..Hooks::NONE
+};
+
+const CRON_JOB: Hooks = Hooks {
+    default: default_cron_job,
+    generation: Generation::SPEC,
+    validate_create: |object, context, errors| {
+        validate_cron_job(object, context, errors);
+        let name = text_at(object, &["metadata", "name"]);
+        if name.len() > 52 {
+            let path = Path::Root.child("metadata");
+            errors.invalid(&path.child("name"), &json!(name), "must be no more than 52 characters");
+        }
+    },
+    validate_update: |new, _, context, errors| validate_cron_job(new, context, errors),
+    ..Hooks::NONE
+};
+
+fn default_job(job: &mut Value) {
+    if is_zero(job.pointer("/metadata/labels"))
+        && let Some(labels) =
+            job.pointer("/spec/template/metadata/labels").filter(|l| !is_zero(Some(l))).cloned()
+    {
+        set(sub(job, "metadata"), "labels", labels);
+    }
+    let spec = sub(job, "spec");
+    if get(spec, "completions").is_none() && get(spec, "parallelism").is_none() {
+        set(spec, "completions", 1);
+    }
+    fill(spec, "parallelism", 1);
+    let retries = if get(spec, "backoffLimitPerIndex").is_some() { i64::from(i32::MAX) } else { 6 };
+    fill(spec, "backoffLimit", retries);
+    fill(spec, "completionMode", "NonIndexed");
+    fill(spec, "suspend", false);
+    let replace = if get(spec, "podFailurePolicy").is_some() { "Failed" } else { "TerminatingOrFailed" };
+    fill(spec, "podReplacementPolicy", replace);
+    fill(spec, "manualSelector", false);
+    job_spec(spec);
+}
+
+/// What a job and the template of a cron job have in common.
+fn job_spec(spec: &mut Value) {
+    if let Some(policy) = existing(spec, "podFailurePolicy") {
+        each(policy, "rules", |rule| {
+            each(rule, "onPodConditions", |pattern| fill_zero(pattern, "status", "True"));
+        });
+    }
+    defaults::template(spec, "template");
+}
+
+fn default_cron_job(object: &mut Value) {
+    let spec = sub(object, "spec");
+    fill_zero(spec, "concurrencyPolicy", "Allow");
+    fill(spec, "suspend", false);
+    fill(spec, "successfulJobsHistoryLimit", 3);
+    fill(spec, "failedJobsHistoryLimit", 1);
+    job_spec(sub(sub(spec, "jobTemplate"), "spec"));
+}
+
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
+/// Labels that only pods of this job have, and a selector for them.
+fn generate_selector(job: &mut Value) {
+    let (name, uid) =
+        (text_at(job, &["metadata", "name"]).to_owned(), text_at(job, &["metadata", "uid"]).to_owned());
+    let spec = sub(job, "spec");
+    let labels = sub(sub(sub(spec, "template"), "metadata"), "labels");
+    for (label, value) in [
+        ("job-name", &name),
+        ("batch.kubernetes.io/job-name", &name),
+        ("controller-uid", &uid),
+        (CONTROLLER_UID, &uid),
+    ] {
+        fill(labels, label, value.as_str());
+    }
+    if let Some(labels) = labels.as_object_mut() {
+        labels.sort_keys();
+    }
+    fill(sub(sub(spec, "selector"), "matchLabels"), CONTROLLER_UID, uid);
+}
+
+fn validate_job(job: &Value, errors: &mut Errors) {
+    let (spec, path) = (&job["spec"], Path::Root.child("spec"));
+    if !flag(spec, "manualSelector") {
+        validate_generated_selector(job, errors);
+    }
+    validate_job_spec(spec, &path, errors);
+    selector(spec, "selector", &path, errors);
+    required_or_null(spec, &path, errors);
+    let labels = spec.pointer("/template/metadata/labels");
+    if !matches(get(spec, "selector"), labels) {
+        let detail = "`selector` does not match template `labels`";
+        let at = path.child("template");
+        let at = at.child("metadata");
+        errors.invalid(&at.child("labels"), labels.unwrap_or(&Value::Null), detail);
+    }
+    let name = text_at(job, &["metadata", "name"]);
+    if text(spec, "completionMode") == "Indexed"
+        && let Some(completions) = int(spec, "completions").filter(|completions| *completions > 0)
+    {
+        let hostname = format!("{name}-{}", completions - 1);
+        if !names::dns_label(&hostname).is_empty() && names::dns_subdomain(name).is_empty() {
+            let detail = format!("will not able to create pod with invalid DNS label: {hostname}");
+            errors.invalid(&Path::Root.child("metadata").child("name"), &json!(name), &detail);
+        }
+    }
+}
+
+fn required_or_null(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if get(spec, "selector").is_none() {
+        errors.required(&path.child("selector"), "");
+    }
+}
+
+/// A selector that the server made selects the job's own uid and nothing else.
+fn validate_generated_selector(job: &Value, errors: &mut Errors) {
+    let (spec, path) = (&job["spec"], Path::Root.child("spec"));
+    let (name, uid) = (text_at(job, &["metadata", "name"]), text_at(job, &["metadata", "uid"]));
+    let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
+    let template = path.child("template");
+    let metadata = template.child("metadata");
+    let at = metadata.child("labels");
+    for (label, expected) in [
+        (CONTROLLER_UID, uid),
+        ("batch.kubernetes.io/job-name", name),
+        ("controller-uid", uid),
+        ("job-name", name),
+    ] {
+        match get(labels, label).and_then(Value::as_str) {
+            Some(value) if value != expected => {
+                errors.invalid(&at, labels, &format!("value of label {label:?} must be {expected:?}"));
+            }
+            Some(_) => {}
+            None => errors.required(&at, &format!("must be '{expected}'")),
+        }
+    }
+    let expected = json!({"matchLabels": {CONTROLLER_UID: uid}});
+    let old_way = json!({"matchLabels": {"controller-uid": uid}});
+    if let Some(selector) = get(spec, "selector")
+        && ![&expected, &old_way].iter().any(|known| same(Some(selector), Some(known)))
+    {
+        errors.invalid(&path.child("selector"), selector, "`selector` not auto-generated");
+    }
+}
+
+fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let counts = [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ];
+    not_negative(spec, &counts, path, errors);
+    if get(spec, "maxFailedIndexes").is_some() && get(spec, "backoffLimitPerIndex").is_none() {
+        errors.required(&path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
+    }
+    one_of(spec, "completionMode", &["NonIndexed", "Indexed"], path, errors);
+    let indexed = text(spec, "completionMode") == "Indexed";
+    if indexed {
+        if get(spec, "completions").is_none() {
+            errors.required(&path.child("completions"), "when completion mode is Indexed");
+        }
+        if let (Some(failed), Some(all)) = (int(spec, "maxFailedIndexes"), int(spec, "completions"))
+            && failed > all
+        {
+            let detail = "must be less than or equal to completions";
+            errors.invalid(&path.child("maxFailedIndexes"), &json!(failed), detail);
+        }
+    } else {
+        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if let Some(value) = get(spec, field) {
+                errors.invalid(&path.child(field), value, "requires indexed completion mode");
+            }
+        }
+        if let Some(policy) = get(spec, "successPolicy") {
+            errors.invalid(&path.child("successPolicy"), policy, "requires indexed completion mode");
+        }
+    }
+    validate::template(&spec["template"], &path.child("template"), errors);
+    let policy = text_at(spec, &["template", "spec", "restartPolicy"]);
+    let template = path.child("template");
+    let pod = template.child("spec");
+    let at = pod.child("restartPolicy");
+    match policy {
+        "Always" | "" => errors.required(&at, "valid values: \"OnFailure\", \"Never\""),
+        "OnFailure" if get(spec, "podFailurePolicy").is_some() => {
+            let detail = "only \"Never\" is supported when podFailurePolicy is specified";
+            errors.invalid(&at, &json!(policy), detail);
+        }
+        "OnFailure" | "Never" => {}
+        _ => errors.not_supported(&at, &json!(policy), &["OnFailure", "Never"]),
+    }
+}
+
+fn validate_job_update(new: &Value, old: &Value, errors: &mut Errors) {
+    let started = old.pointer("/status/startTime").is_some_and(|time| !time.is_null());
+    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+    if text(new, "completionMode") != "Indexed" {
+        immutable(new, old, &path, "completions", errors);
+    } else if !same(new.get("completions"), old.get("completions"))
+        && get(new, "completions").is_some()
+        && int(new, "completions") != int(new, "parallelism")
+    {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        errors.invalid(&path.child("completions"), &new["completions"], detail);
+    }
+    immutable(new, old, &path, "selector", errors);
+    template_update(new, old, started, &path, errors);
+    for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
+    {
+        immutable(new, old, &path, field, errors);
+    }
+}
+
+/// The template stays, but for a suspended job: there scheduling directives and resources may still change.
+fn template_update(new: &Value, old: &Value, started: bool, path: &Path<'_>, errors: &mut Errors) {
+    if !flag(old, "suspend") {
+        immutable(new, old, path, "template", errors);
+        return;
+    }
+    let (template, mut munged) = (&new["template"], old["template"].clone());
+    if !started {
+        for field in ["nodeSelector", "tolerations", "schedulingGates", "affinity"] {
+            restore(sub(&mut munged, "spec"), &template["spec"], field);
+        }
+        restore(&mut munged, template, "metadata");
+    }
+    for field in ["containers", "initContainers"] {
+        let resources =
+            list(&template["spec"], field).iter().map(|c| c.get("resources").cloned().unwrap_or(json!({})));
+        if let Some(containers) = munged.pointer_mut(&format!("/spec/{field}")).and_then(Value::as_array_mut)
+        {
+            for (container, resources) in containers.iter_mut().zip(resources) {
+                set(container, "resources", resources);
+            }
+        }
+    }
+    if !same(munged.get("spec"), template.get("spec")) {
+        let at = path.child("template");
+        errors.invalid(&at.child("spec"), &template["spec"], super::meta::IMMUTABLE_FIELD);
+    }
+}
+
+fn validate_cron_job(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    let schedule = text(spec, "schedule");
+    if required(spec, "schedule", "", &path, errors) {
+        if let Some(fault) = cron::fault(schedule) {
+            errors.invalid(&path.child("schedule"), &json!(schedule), &fault);
+        }
+        if schedule.contains("TZ") {
+            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+            errors.invalid(&path.child("schedule"), &json!(schedule), detail);
+        }
+    }
+    not_negative(spec, &["startingDeadlineSeconds"], &path, errors);
+    if let Some(zone) = get(spec, "timeZone").and_then(Value::as_str) {
+        by_rule(zone, cron::zone_faults, &path.child("timeZone"), errors);
+    }
+    one_of(spec, "concurrencyPolicy", &["Allow", "Forbid", "Replace"], &path, errors);
+    let template = path.child("jobTemplate");
+    let (job, at) = (&spec["jobTemplate"]["spec"], template.child("spec"));
+    validate_job_spec(job, &at, errors);
+    if let Some(selector) = get(job, "selector") {
+        errors.invalid(&at.child("selector"), selector, "`selector` will be auto-generated");
+    }
+    if flag(job, "manualSelector") {
+        errors.not_supported(&at.child("manualSelector"), &json!(true), &["nil", "false"]);
+    }
+    not_negative(spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], &path, errors);
+}

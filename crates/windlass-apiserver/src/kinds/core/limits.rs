@@ -1,0 +1,198 @@
+//! Limit ranges and resource quotas.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::codec::Quantity;
+use crate::field::{Errors, Path};
+use crate::kinds::Hooks;
+use crate::kinds::check::{by_rule, quantity};
+use crate::kinds::meta::{IMMUTABLE_FIELD, NOT_NEGATIVE};
+use crate::kinds::names;
+use crate::kinds::pod::STANDARD_RESOURCES;
+use crate::kinds::tree::{each, entries, fill, get, is_zero, list, sub, text};
+
+pub(super) const LIMIT_RANGE: Hooks = Hooks {
+    default: |object| each(sub(object, "spec"), "limits", default_limit),
+    validate_create: |object, _, errors| validate_limits(object, errors),
+    validate_update: |new, _, _, errors| validate_limits(new, errors),
+    ..Hooks::NONE
+};
+
+pub(super) const RESOURCE_QUOTA: Hooks = Hooks {
+    validate_create: |object, _, errors| validate_quota(object, errors),
+    validate_update: |new, old, _, errors| {
+        validate_quota(new, errors);
+        let scopes = |object: &Value| {
+            let all = list(&object["spec"], "scopes").iter();
+            all.filter_map(Value::as_str).map(str::to_owned).collect::<BTreeSet<_>>()
+        };
+        if scopes(new) != scopes(old) {
+            let path = Path::Root.child("spec");
+            errors.invalid(&path.child("scopes"), &new["spec"]["scopes"], IMMUTABLE_FIELD);
+        }
+    },
+    ..Hooks::NONE
+};
+
+/// Containers get `default` from `max`, and `defaultRequest` from `default`, else from `min`.
+fn default_limit(limit: &mut Value) {
+    if text(limit, "type") != "Container" {
+        return;
+    }
+    for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+        let Some(source) = get(limit, from).and_then(Value::as_object).cloned() else { continue };
+        for (name, amount) in source {
+            fill(sub(limit, to), &name, amount);
+        }
+    }
+}
+
+fn validate_limits(object: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    let path = path.child("limits");
+    let mut seen = BTreeSet::new();
+    for (index, limit) in list(&object["spec"], "limits").iter().enumerate() {
+        let path = path.index(index);
+        let kind = text(limit, "type");
+        by_rule(kind, names::label_key, &path.child("type"), errors);
+        if !seen.insert(kind) {
+            errors.duplicate(&path.child("type"), &json!(kind));
+        }
+        if kind == "Pod" {
+            for field in ["default", "defaultRequest"] {
+                if !is_zero(limit.get(field)) {
+                    errors.forbidden(&path.child(field), "may not be specified when `type` is 'Pod'");
+                }
+            }
+        }
+        let bounded =
+            ["min", "max"].iter().any(|field| limit.pointer(&format!("/{field}/storage")).is_some());
+        if kind == "PersistentVolumeClaim" && !bounded {
+            let detail = "either minimum or maximum storage value is required, but neither was provided";
+            errors.required(&path.child("limits"), detail);
+        }
+        bounds(limit, kind == "Pod", &path, errors);
+    }
+}
+
+/// Of each resource, min ≤ defaultRequest ≤ default ≤ max.
+fn bounds(limit: &Value, of_pod: bool, path: &Path<'_>, errors: &mut Errors) {
+    let fields: &[&str] = if of_pod { &["min", "max"] } else { &["min", "max", "default", "defaultRequest"] };
+    let names = fields.iter().flat_map(|field| entries(limit, field)).map(|(name, _)| name);
+    for name in names.collect::<BTreeSet<_>>() {
+        let amount = |field: &str| fields.contains(&field).then(|| get(limit, field)?.get(name))?;
+        for (low, high, at, value, words) in [
+            ("min", "max", "min", "min", "min value {} is greater than max value {}"),
+            (
+                "min",
+                "defaultRequest",
+                "defaultRequest",
+                "defaultRequest",
+                "min value {} is greater than default request value {}",
+            ),
+            (
+                "defaultRequest",
+                "max",
+                "defaultRequest",
+                "defaultRequest",
+                "default request value {} is greater than max value {}",
+            ),
+            (
+                "defaultRequest",
+                "default",
+                "defaultRequest",
+                "defaultRequest",
+                "default request value {} is greater than default limit value {}",
+            ),
+            ("min", "default", "default", "min", "min value {} is greater than default value {}"),
+            ("default", "max", "default", "max", "default value {} is greater than max value {}"),
+        ] {
+            let (Some(a), Some(b)) = (amount(low).and_then(quantity), amount(high).and_then(quantity)) else {
+                continue;
+            };
+            if a > b {
+                let detail = words.replacen("{}", &a.to_string(), 1).replacen("{}", &b.to_string(), 1);
+                let value = amount(value).unwrap_or(&Value::Null);
+                errors.invalid(&path.child(at).key(name), value, &detail);
+            }
+        }
+    }
+}
+
+fn validate_quota(quota: &Value, errors: &mut Errors) {
+    let (spec, path) = (&quota["spec"], Path::Root.child("spec"));
+    for (name, amount) in entries(spec, "hard") {
+        let hard = path.child("hard");
+        let at = hard.key(name);
+        by_rule(name, names::label_key, &at, errors);
+        if !name.contains('/') && !STANDARD_RESOURCES.contains(&name.as_str()) && !name.contains("hugepages-")
+        {
+            errors.invalid(&at, &json!(name), "must be a standard resource type or fully qualified");
+            errors.invalid(&at, &json!(name), "must be a standard resource for quota");
+        }
+        let Some(value) = quantity(amount) else { continue };
+        if value < Quantity::from_i64(0) {
+            errors.invalid(&at, amount, NOT_NEGATIVE);
+        }
+        if counts_whole(name) && !value.is_whole() {
+            errors.invalid(&at, amount, "must be an integer");
+        }
+    }
+    scopes(spec, &path, errors);
+}
+
+fn counts_whole(name: &str) -> bool {
+    let counted = [
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    ];
+    counted.contains(&name) || name.starts_with("count/")
+}
+
+fn scopes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const KNOWN: [&str; 7] = [
+        "Terminating",
+        "NotTerminating",
+        "BestEffort",
+        "NotBestEffort",
+        "PriorityClass",
+        "CrossNamespacePodAffinity",
+        "VolumeAttributesClass",
+    ];
+    let path = path.child("scopes");
+    let scopes = list(spec, "scopes").iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    for scope in &scopes {
+        if !KNOWN.contains(scope) {
+            errors.invalid(&path, &spec["scopes"], "unsupported scope");
+        }
+        for (name, _) in entries(spec, "hard") {
+            let fits = match *scope {
+                "BestEffort" => name == "pods",
+                "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" => {
+                    let compute = ["cpu", "memory", "ephemeral-storage"];
+                    let bare =
+                        name.strip_prefix("requests.").or(name.strip_prefix("limits.")).unwrap_or(name);
+                    name == "pods" || compute.contains(&bare)
+                }
+                _ => true,
+            };
+            if !fits && STANDARD_RESOURCES.contains(&name.as_str()) {
+                errors.invalid(&path, &spec["scopes"], "unsupported scope applied to resource");
+            }
+        }
+    }
+    for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
+        if scopes.contains(&one) && scopes.contains(&other) {
+            errors.invalid(&path, &spec["scopes"], "conflicting scopes");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What services and endpoints must look like.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::service::{externally_accessible, needs_cluster_ip, needs_health_port, needs_node_port};
+use crate::field::{Errors, Path};
+use crate::kinds::check::{by_rule, in_range, ip, one_of, port_or_name, required, text_by};
+use crate::kinds::meta::labels;
+use crate::kinds::names;
+use crate::kinds::tree::{get, int, is_zero, list, same, text};
+
+/// Checks a service.
+pub(super) fn validate(service: &Value, errors: &mut Errors) {
+    let (spec, path) = (&service["spec"], Path::Root.child("spec"));
+    let kind = text(spec, "type");
+    let headless = text(spec, "clusterIP") == "None";
+    if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
+        errors.required(&path.child("ports"), "");
+    }
+    match kind {
+        "LoadBalancer" | "NodePort" if headless => {
+            let detail = format!("may not be set to 'None' for {kind} services");
+            errors.invalid(&path.child("clusterIPs").index(0), &json!("None"), &detail);
+        }
+        "ExternalName" => external_name(spec, &path, errors),
+        _ => {}
+    }
+    ports(spec, &path, errors);
+    labels(spec, "selector", &path, errors);
+    one_of(spec, "sessionAffinity", &["ClientIP", "None"], &path, errors);
+    if needs_cluster_ip(spec) {
+        for (index, address) in list(spec, "clusterIPs").iter().filter_map(Value::as_str).enumerate() {
+            if address != "None" {
+                ip(address, &path.child("clusterIPs").index(index), errors);
+            }
+        }
+    }
+    for (index, address) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
+        ip(address, &path.child("externalIPs").index(index), errors);
+    }
+    one_of(spec, "type", &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], &path, errors);
+    if kind != "LoadBalancer" {
+        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+            if get(spec, field).is_some() {
+                errors.forbidden(&path.child(field), "may only be used when `type` is 'LoadBalancer'");
+            }
+        }
+    }
+    traffic(spec, &path, errors);
+}
+
+fn external_name(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if !is_zero(spec.get(field)) {
+            errors.forbidden(&path.child(field), "may not be set for ExternalName services");
+        }
+    }
+    let name = text(spec, "externalName");
+    let name = name.strip_suffix('.').unwrap_or(name);
+    match name {
+        "" => errors.required(&path.child("externalName"), ""),
+        name => by_rule(name, names::dns_subdomain, &path.child("externalName"), errors),
+    }
+}
+
+fn ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let all = list(spec, "ports");
+    let path = path.child("ports");
+    let mut seen = BTreeSet::new();
+    for (index, port) in all.iter().enumerate() {
+        let path = path.index(index);
+        let name = text(port, "name");
+        if all.len() > 1 {
+            required(port, "name", "", &path, errors);
+        }
+        text_by(port, "name", names::dns_label, &path, errors);
+        if !name.is_empty() && !seen.insert(name) {
+            errors.duplicate(&path.child("name"), &json!(name));
+        }
+        in_range(int(port, "port").unwrap_or(0), 1, 65_535, &path.child("port"), errors);
+        one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &path, errors);
+        port_or_name(get(port, "targetPort"), &path.child("targetPort"), errors);
+        if let Some(protocol) = get(port, "appProtocol").and_then(Value::as_str) {
+            by_rule(protocol, names::label_key, &path.child("appProtocol"), errors);
+        }
+    }
+    let mut claimed = BTreeSet::new();
+    for (index, port) in all.iter().enumerate() {
+        if !claimed.insert((text(port, "protocol"), int(port, "port"))) {
+            let key = json!({"protocol": port["protocol"], "port": port["port"]});
+            errors.duplicate(&path.index(index), &key);
+        }
+    }
+    if !needs_node_port(spec) {
+        for (index, port) in all.iter().enumerate() {
+            if int(port, "nodePort").is_some_and(|node| node != 0) {
+                let detail = format!("may not be used when `type` is '{}'", text(spec, "type"));
+                errors.forbidden(&path.index(index).child("nodePort"), &detail);
+            }
+        }
+    }
+}
+
+fn traffic(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let policy = text(spec, "externalTrafficPolicy");
+    let at = path.child("externalTrafficPolicy");
+    match externally_accessible(spec) {
+        true => one_of(spec, "externalTrafficPolicy", &["Cluster", "Local"], path, errors),
+        false if !policy.is_empty() => {
+            errors.invalid(&at, &json!(policy), "may only be set for externally-accessible services");
+        }
+        false => {}
+    }
+    if !needs_health_port(spec)
+        && let Some(port) = int(spec, "healthCheckNodePort").filter(|port| *port != 0)
+    {
+        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        errors.invalid(&path.child("healthCheckNodePort"), &json!(port), detail);
+    }
+    one_of(spec, "internalTrafficPolicy", &["Cluster", "Local"], path, errors);
+}
+
+/// Checks what may not change in a service.
+pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
+    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+    if needs_cluster_ip(new) && needs_cluster_ip(old) {
+        let first = |spec: &Value, field: &str| list(spec, field).first().cloned();
+        for field in ["clusterIPs", "ipFamilies"] {
+            if first(old, field).is_some() && first(new, field) != first(old, field) {
+                errors.invalid(&path.child(field).index(0), &new[field], "may not change once set");
+            }
+        }
+    }
+    let balances = |spec: &Value| text(spec, "type") == "LoadBalancer";
+    if balances(old) && balances(new) && !same(new.get("loadBalancerClass"), old.get("loadBalancerClass")) {
+        let class = new.get("loadBalancerClass").unwrap_or(&Value::Null);
+        errors.invalid(&path.child("loadBalancerClass"), class, "may not change once set");
+    }
+    if needs_health_port(old)
+        && needs_health_port(new)
+        && int(new, "healthCheckNodePort") != int(old, "healthCheckNodePort")
+    {
+        errors.forbidden(&path.child("healthCheckNodePort"), "field is immutable");
+    }
+}
+
+/// What the server warns of in services.
+pub(super) fn warnings(service: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !is_zero(service.pointer("/spec/externalIPs")) {
+        let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+        warnings.push(text.to_owned());
+    }
+    warnings
+}
+
+/// Checks endpoints.
+pub(super) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("subsets");
+    for (index, subset) in list(endpoints, "subsets").iter().enumerate() {
+        let path = path.index(index);
+        if list(subset, "addresses").is_empty() && list(subset, "notReadyAddresses").is_empty() {
+            errors.required(&path, "must specify `addresses` or `notReadyAddresses`");
+        }
+        for field in ["addresses", "notReadyAddresses"] {
+            for (index, address) in list(subset, field).iter().enumerate() {
+                let addresses = path.child(field);
+                let at = addresses.index(index);
+                endpoint_ip(text(address, "ip"), &at.child("ip"), errors);
+            }
+        }
+        let several = list(subset, "ports").len() > 1;
+        for (index, port) in list(subset, "ports").iter().enumerate() {
+            let ports = path.child("ports");
+            let at = ports.index(index);
+            if several {
+                required(port, "name", "", &at, errors);
+            }
+            text_by(port, "name", names::dns_label, &at, errors);
+            in_range(int(port, "port").unwrap_or(0), 1, 65_535, &at.child("port"), errors);
+            one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &at, errors);
+        }
+    }
+}
+
+/// An address that traffic can be sent to from elsewhere.
+fn endpoint_ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
+    ip(value, path, errors);
+    let Ok(address) = value.parse::<std::net::IpAddr>() else {
+        errors.invalid(path, &json!(value), "must be a valid IP address");
+        return;
+    };
+    let detail = match address {
+        address if address.is_unspecified() => format!("may not be unspecified ({value})"),
+        address if address.is_loopback() => {
+            "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()
+        }
+        std::net::IpAddr::V4(v4) if v4.is_link_local() => {
+            "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()
+        }
+        std::net::IpAddr::V4(v4) if v4.octets()[..3] == [224, 0, 0] => {
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned()
+        }
+        _ => return,
+    };
+    errors.invalid(path, &json!(value), &detail);
+}

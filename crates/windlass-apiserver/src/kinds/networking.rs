@@ -1,0 +1,335 @@
+//! Ingresses, ingress classes, network policies.
+
+use serde_json::{Value, json};
+
+use super::check::{by_rule, in_range, one_of, port_or_name, required, required_by, selector, text_by};
+use super::generation::Generation;
+use super::tree::{each, existing, fill, get, int, is_zero, list, set, sub, text, text_at};
+use super::{Context, Hooks, meta, names};
+use crate::field::{Errors, Path};
+use crate::status::Status;
+
+/// The hooks of a networking kind.
+pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
+    Some(match kind {
+        "Ingress" => &INGRESS,
+        "IngressClass" => &INGRESS_CLASS,
+        "NetworkPolicy" => &NETWORK_POLICY,
+        _ => return None,
+    })
+}
+
+const INGRESS: Hooks = Hooks {
+    admit: default_class,
+    generation: Generation::SPEC,
+    validate_create: validate_ingress,
+    validate_update: |new, _, context, errors| validate_ingress(new, context, errors),
+    ..Hooks::NONE
+};
+
+const INGRESS_CLASS: Hooks = Hooks {
+    default: |object| {
+        if let Some(parameters) = existing(sub(object, "spec"), "parameters") {
+            fill(parameters, "scope", "Cluster");
+        }
+    },
+    generation: Generation::SPEC,
+    validate_create: validate_class,
+    validate_update: |new, old, context, errors| {
+        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "controller", errors);
+        validate_class(new, context, errors);
+    },
+    ..Hooks::NONE
+};
+
+const NETWORK_POLICY: Hooks = Hooks {
+    default: default_policy,
+    generation: Generation::SPEC,
+    validate_create: validate_policy,
+    validate_update: |new, _, context, errors| validate_policy(new, context, errors),
+    ..Hooks::NONE
+};
+
+/// DefaultIngressClass: the newest class that is marked as default.
+fn default_class(ingress: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
+    let old_way = text_at(ingress, &["metadata", "annotations", "kubernetes.io/ingress.class"]);
+    let spec_class = ingress.pointer("/spec/ingressClassName").is_some_and(|class| !class.is_null());
+    if old.is_some() || spec_class || !old_way.is_empty() {
+        return Ok(());
+    }
+    let mut classes = context.world.list("networking.k8s.io", "IngressClass", "");
+    const MARK: &str = "ingressclass.kubernetes.io/is-default-class";
+    classes.retain(|class| text_at(class, &["metadata", "annotations", MARK]) == "true");
+    classes.sort_by(|a, b| {
+        let of = |class: &Value, field: &str| text_at(class, &["metadata", field]).to_owned();
+        of(b, "creationTimestamp").cmp(&of(a, "creationTimestamp")).then(of(a, "name").cmp(&of(b, "name")))
+    });
+    if let Some(class) = classes.first() {
+        set(sub(ingress, "spec"), "ingressClassName", text_at(class, &["metadata", "name"]));
+    }
+    Ok(())
+}
+
+fn validate_ingress(ingress: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&ingress["spec"], Path::Root.child("spec"));
+    if is_zero(spec.get("rules")) && get(spec, "defaultBackend").is_none() {
+        errors.invalid(&path, &Value::Null, "either `defaultBackend` or `rules` must be specified");
+    }
+    if let Some(backend) = get(spec, "defaultBackend") {
+        validate_backend(backend, &path.child("defaultBackend"), errors);
+    }
+    for (index, rule) in list(spec, "rules").iter().enumerate() {
+        let rules = path.child("rules");
+        validate_rule(rule, &rules.index(index), errors);
+    }
+    for (index, tls) in list(spec, "tls").iter().enumerate() {
+        for (host_index, host) in list(tls, "hosts").iter().filter_map(Value::as_str).enumerate() {
+            let tls = path.child("tls");
+            let tls = tls.index(index);
+            validate_host(host, &tls.child("hosts").index(host_index), errors);
+        }
+    }
+    text_by(spec, "ingressClassName", names::dns_subdomain, &path, errors);
+}
+
+fn validate_host(host: &str, path: &Path<'_>, errors: &mut Errors) {
+    let rule = if host.contains('*') { names::wildcard_subdomain } else { names::dns_subdomain };
+    by_rule(host, rule, path, errors);
+}
+
+fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let host = text(rule, "host");
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        errors.invalid(&path.child("host"), &json!(host), "must be a DNS name, not an IP address");
+    }
+    if !host.is_empty() {
+        validate_host(host, &path.child("host"), errors);
+    }
+    let Some(http) = get(rule, "http") else { return };
+    let path = path.child("http");
+    let path = path.child("paths");
+    if list(http, "paths").is_empty() {
+        errors.required(&path, "");
+    }
+    for (index, one) in list(http, "paths").iter().enumerate() {
+        validate_path(one, &path.index(index), errors);
+    }
+}
+
+fn validate_path(one: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let value = text(one, "path");
+    let at = path.child("path");
+    match text(one, "pathType") {
+        "" if get(one, "pathType").is_none() => {
+            errors.required(&path.child("pathType"), "pathType must be specified");
+            return;
+        }
+        "Exact" | "Prefix" => {
+            if !value.starts_with('/') {
+                errors.invalid(&at, &json!(value), "must be an absolute path");
+            }
+            for sequence in ["//", "/./", "/../", "%2f", "%2F"] {
+                if value.contains(sequence) {
+                    errors.invalid(&at, &json!(value), &format!("must not contain '{sequence}'"));
+                }
+            }
+            for end in ["/..", "/."] {
+                if value.ends_with(end) {
+                    errors.invalid(&at, &json!(value), &format!("cannot end with '{end}'"));
+                }
+            }
+        }
+        "ImplementationSpecific" => {
+            if !value.is_empty() && !value.starts_with('/') {
+                errors.invalid(&at, &json!(value), "must be an absolute path");
+            }
+        }
+        _ => one_of(one, "pathType", &["Exact", "ImplementationSpecific", "Prefix"], path, errors),
+    }
+    validate_backend(&one["backend"], &path.child("backend"), errors);
+}
+
+fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
+    match (get(backend, "resource"), get(backend, "service")) {
+        (Some(_), Some(_)) => {
+            errors.invalid(path, &json!(""), "cannot set both resource and service backends")
+        }
+        (Some(resource), None) => {
+            for field in ["kind", "name"] {
+                required_by(resource, field, names::path_segment, &path.child("resource"), errors);
+            }
+        }
+        (None, Some(service)) => {
+            required_by(service, "name", names::dns_label, &path.child("service"), errors);
+            let port = &service["port"];
+            match (text(port, "name"), int(port, "number").unwrap_or(0)) {
+                ("", 0) => errors.required(path, "port name or number is required"),
+                ("", number) => {
+                    in_range(number, 1, 65_535, &path.child("service").child("port").child("number"), errors);
+                }
+                (name, 0) => {
+                    by_rule(
+                        name,
+                        names::port_name,
+                        &path.child("service").child("port").child("name"),
+                        errors,
+                    );
+                }
+                _ => errors.invalid(path, &json!(""), "cannot set both port name & port number"),
+            }
+        }
+        (None, None) => errors.invalid(path, &json!(""), "resource or service backend is required"),
+    }
+}
+
+fn validate_class(class: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&class["spec"], Path::Root.child("spec"));
+    required(spec, "controller", "", &path, errors);
+    if let Some(parameters) = get(spec, "parameters") {
+        let path = path.child("parameters");
+        for field in ["kind", "name"] {
+            required_by(parameters, field, names::path_segment, &path, errors);
+        }
+        one_of(parameters, "scope", &["Cluster", "Namespace"], &path, errors);
+        match text(parameters, "scope") {
+            "Namespace" => {
+                let detail = "`parameters.scope` is set to 'Namespace'";
+                required(parameters, "namespace", detail, &path, errors);
+            }
+            "Cluster" if get(parameters, "namespace").is_some() => {
+                errors.forbidden(&path.child("namespace"), "`parameters.scope` is set to 'Cluster'");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn default_policy(policy: &mut Value) {
+    let spec = sub(policy, "spec");
+    for direction in ["ingress", "egress"] {
+        each(spec, direction, |rule| each(rule, "ports", |port| fill(port, "protocol", "TCP")));
+    }
+    if is_zero(spec.get("policyTypes")) {
+        let types =
+            if is_zero(spec.get("egress")) { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
+        set(spec, "policyTypes", types);
+    }
+}
+
+fn validate_policy(policy: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&policy["spec"], Path::Root.child("spec"));
+    selector(spec, "podSelector", &path, errors);
+    for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+        let path = path.child(direction);
+        for (index, rule) in list(spec, direction).iter().enumerate() {
+            let path = path.index(index);
+            for (index, port) in list(rule, "ports").iter().enumerate() {
+                let ports = path.child("ports");
+                validate_policy_port(port, &ports.index(index), errors);
+            }
+            for (index, peer) in list(rule, peers).iter().enumerate() {
+                let peers = path.child(peers);
+                validate_peer(peer, &peers.index(index), errors);
+            }
+        }
+    }
+    let types = list(spec, "policyTypes");
+    let at = path.child("policyTypes");
+    if types.len() > 2 {
+        errors.invalid(&at, &spec["policyTypes"], "may not specify more than two policyTypes");
+        return;
+    }
+    for (index, kind) in types.iter().enumerate() {
+        if kind != "Ingress" && kind != "Egress" {
+            errors.not_supported(&at.index(index), kind, &["Ingress", "Egress"]);
+        }
+    }
+}
+
+fn validate_policy_port(port: &Value, path: &Path<'_>, errors: &mut Errors) {
+    one_of(port, "protocol", &["TCP", "UDP", "SCTP"], path, errors);
+    let end = int(port, "endPort");
+    match (get(port, "port"), end) {
+        (None, None) => {}
+        (None, Some(end)) => {
+            let detail = "may not be specified when `port` is not specified";
+            errors.invalid(&path.child("endPort"), &json!(end), detail);
+        }
+        (Some(start), end) => {
+            port_or_name(Some(start), &path.child("port"), errors);
+            match (start.as_i64(), end) {
+                (Some(start), Some(end)) => {
+                    if end < start {
+                        let detail = "must be greater than or equal to `port`";
+                        errors.invalid(&path.child("endPort"), &json!(start), detail);
+                    }
+                    in_range(end, 1, 65_535, &path.child("endPort"), errors);
+                }
+                (None, Some(end)) => {
+                    let detail = "may not be specified when `port` is non-numeric";
+                    errors.invalid(&path.child("endPort"), &json!(end), detail);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
+    selector(peer, "podSelector", path, errors);
+    selector(peer, "namespaceSelector", path, errors);
+    let selects = ["podSelector", "namespaceSelector"].iter().any(|field| get(peer, field).is_some());
+    let Some(block) = get(peer, "ipBlock") else {
+        if !selects {
+            errors.required(path, "must specify a peer");
+        }
+        return;
+    };
+    let at = path.child("ipBlock");
+    if required(block, "cidr", "", &at, errors) {
+        let whole = cidr(text(block, "cidr"), &at.child("cidr"), errors);
+        for (index, part) in list(block, "except").iter().filter_map(Value::as_str).enumerate() {
+            let except = at.child("except");
+            let except = except.index(index);
+            let (Some(whole), Some(inner)) = (whole, cidr(part, &except, errors)) else { continue };
+            if !whole.strictly_contains(&inner) {
+                errors.invalid(&except, &json!(part), "must be a strict subset of `cidr`");
+            }
+        }
+    }
+    if selects {
+        errors.forbidden(path, "may not specify both ipBlock and another peer");
+    }
+}
+
+/// A block of addresses.
+#[derive(Clone, Copy)]
+struct Block {
+    bits: u128,
+    width: u32,
+    prefix: u32,
+}
+
+impl Block {
+    fn strictly_contains(&self, other: &Block) -> bool {
+        let shift = self.width - self.prefix;
+        let head = |bits: u128| bits.checked_shr(shift).unwrap_or(0);
+        self.width == other.width && self.prefix < other.prefix && head(self.bits) == head(other.bits)
+    }
+}
+
+fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Block> {
+    let parsed = value.split_once('/').and_then(|(address, prefix)| {
+        let prefix = prefix.parse::<u32>().ok()?;
+        let (bits, width) = match address.parse::<std::net::IpAddr>().ok()? {
+            std::net::IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
+            std::net::IpAddr::V6(address) => (u128::from(address), 128),
+        };
+        (prefix <= width).then_some(Block { bits, width, prefix })
+    });
+    if parsed.is_none() {
+        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        errors.invalid(path, &json!(value), detail);
+    }
+    parsed
+}

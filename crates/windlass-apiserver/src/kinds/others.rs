@@ -1,0 +1,182 @@
+//! Small groups: node, flow control, API registration, certificates, dynamic resources.
+
+use serde_json::{Value, json};
+
+use super::check::{one_of, required, required_by};
+use super::generation::Generation;
+use super::tree::{each, existing, fill, fill_zero, int, restore, set, sub, text, text_at};
+use super::{Context, Hooks, meta, names};
+use crate::field::{Errors, Path};
+
+/// The hooks of a kind of one of the small groups.
+pub(super) fn hooks(group: &str, kind: &str) -> Option<&'static Hooks> {
+    Some(match (group, kind) {
+        ("node.k8s.io", "RuntimeClass") => &RUNTIME_CLASS,
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => &FLOW_SCHEMA,
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => &PRIORITY_LEVEL,
+        ("apiregistration.k8s.io", "APIService") => &API_SERVICE,
+        ("certificates.k8s.io", "CertificateSigningRequest") => &SIGNING_REQUEST,
+        ("resource.k8s.io", "ResourceClaim") => &RESOURCE_CLAIM,
+        ("resource.k8s.io", "ResourceClaimTemplate") => &RESOURCE_CLAIM_TEMPLATE,
+        ("resource.k8s.io", "DeviceClass") => &SPEC_GENERATION,
+        ("resource.k8s.io", "ResourceSlice") => &SPEC_GENERATION,
+        _ => return None,
+    })
+}
+
+const SPEC_GENERATION: Hooks = Hooks { generation: Generation::SPEC, ..Hooks::NONE };
+
+const RUNTIME_CLASS: Hooks = Hooks {
+    validate_create: |object, _, errors| {
+        required_by(object, "handler", names::dns_label, &Path::Root, errors);
+    },
+    validate_update: |new, old, _, errors| meta::immutable(new, old, &Path::Root, "handler", errors),
+    ..Hooks::NONE
+};
+
+const FLOW_SCHEMA: Hooks = Hooks {
+    default: |object| fill_zero(sub(object, "spec"), "matchingPrecedence", 1000),
+    generation: Generation::SPEC,
+    validate_create: validate_flow_schema,
+    validate_update: |new, _, context, errors| validate_flow_schema(new, context, errors),
+    ..Hooks::NONE
+};
+
+const PRIORITY_LEVEL: Hooks = Hooks {
+    default: default_priority_level,
+    generation: Generation::SPEC,
+    validate_create: validate_priority_level,
+    validate_update: |new, _, context, errors| validate_priority_level(new, context, errors),
+    ..Hooks::NONE
+};
+
+const API_SERVICE: Hooks = Hooks {
+    default: |object| {
+        if let Some(service) = existing(sub(object, "spec"), "service") {
+            fill(service, "port", 443);
+        }
+    },
+    name: names::path_segment,
+    prepare_create: |object, context| {
+        // A version that the server itself serves is available from the start.
+        if object.pointer("/spec/service").is_none_or(Value::is_null) {
+            let now = super::tree::seconds(context.now);
+            set(
+                object,
+                "status",
+                json!({"conditions": [{
+                    "type": "Available", "status": "True", "lastTransitionTime": now,
+                    "reason": "Local", "message": "Local APIServices are always available",
+                }]}),
+            );
+        }
+    },
+    validate_create: validate_api_service,
+    validate_update: |new, _, context, errors| validate_api_service(new, context, errors),
+    ..Hooks::NONE
+};
+
+const SIGNING_REQUEST: Hooks = Hooks {
+    name: names::path_segment,
+    prepare_create: |object, context| {
+        let spec = sub(object, "spec");
+        for field in ["username", "uid", "groups", "extra"] {
+            super::tree::remove(spec, field);
+        }
+        set(spec, "username", context.user);
+        if !context.groups.is_empty() {
+            set(spec, "groups", context.groups.to_vec());
+        }
+    },
+    prepare_update: |new, old, _| restore(new, old, "spec"),
+    validate_create: |object, _, errors| {
+        let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+        required(spec, "usages", "", &path, errors);
+        required(spec, "signerName", "", &path, errors);
+        if let Some(seconds) = int(spec, "expirationSeconds").filter(|seconds| *seconds < 600) {
+            let detail = "may not specify a duration less than 600 seconds (10 minutes)";
+            errors.invalid(&path.child("expirationSeconds"), &json!(seconds), detail);
+        }
+    },
+    ..Hooks::NONE
+};
+
+const RESOURCE_CLAIM: Hooks = Hooks {
+    default: |object| default_devices(sub(object, "spec")),
+    validate_update: |new, old, _, errors| meta::immutable(new, old, &Path::Root, "spec", errors),
+    ..Hooks::NONE
+};
+
+const RESOURCE_CLAIM_TEMPLATE: Hooks = Hooks {
+    default: |object| default_devices(sub(sub(object, "spec"), "spec")),
+    validate_update: |new, old, _, errors| meta::immutable(new, old, &Path::Root, "spec", errors),
+    ..Hooks::NONE
+};
+
+fn default_devices(spec: &mut Value) {
+    let count = |request: &mut Value| {
+        fill_zero(request, "allocationMode", "ExactCount");
+        if text(request, "allocationMode") == "ExactCount" {
+            fill_zero(request, "count", 1);
+        }
+        each(request, "tolerations", |toleration| fill_zero(toleration, "operator", "Equal"));
+    };
+    let Some(devices) = existing(spec, "devices") else { return };
+    each(devices, "requests", |request| {
+        if let Some(exactly) = existing(request, "exactly") {
+            count(exactly);
+        }
+        each(request, "firstAvailable", count);
+    });
+}
+
+fn validate_flow_schema(schema: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&schema["spec"], Path::Root.child("spec"));
+    let precedence = int(spec, "matchingPrecedence").unwrap_or(0);
+    if precedence <= 0 {
+        errors.invalid(&path.child("matchingPrecedence"), &json!(precedence), "must be a positive value");
+    } else if precedence > 10_000 {
+        let detail = "must not be greater than 10000";
+        errors.invalid(&path.child("matchingPrecedence"), &json!(precedence), detail);
+    }
+    let level = path.child("priorityLevelConfiguration");
+    required(&spec["priorityLevelConfiguration"], "name", "must reference a priority level", &level, errors);
+}
+
+fn default_priority_level(level: &mut Value) {
+    let spec = sub(level, "spec");
+    if let Some(exempt) = existing(spec, "exempt") {
+        fill(exempt, "nominalConcurrencyShares", 0);
+        fill(exempt, "lendablePercent", 0);
+    }
+    if let Some(limited) = existing(spec, "limited") {
+        fill(limited, "nominalConcurrencyShares", 30);
+        fill(limited, "lendablePercent", 0);
+        if let Some(queuing) = existing(sub(limited, "limitResponse"), "queuing") {
+            fill_zero(queuing, "queues", 64);
+            fill_zero(queuing, "handSize", 8);
+            fill_zero(queuing, "queueLengthLimit", 50);
+        }
+    }
+}
+
+fn validate_priority_level(level: &Value, _: &Context<'_>, errors: &mut Errors) {
+    one_of(&level["spec"], "type", &["Exempt", "Limited"], &Path::Root.child("spec"), errors);
+}
+
+fn validate_api_service(service: &Value, _: &Context<'_>, errors: &mut Errors) {
+    let (spec, path) = (&service["spec"], Path::Root.child("spec"));
+    let name = text_at(service, &["metadata", "name"]);
+    let required_name = format!("{}.{}", text(spec, "version"), text(spec, "group"));
+    if name != required_name {
+        let detail = format!("must be `spec.version+\".\"+spec.group`: {required_name:?}");
+        errors.invalid(&Path::Root.child("metadata").child("name"), &json!(name), &detail);
+    }
+    for (field, max) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
+        let value = int(spec, field).unwrap_or(0);
+        if value <= 0 || value > max {
+            let detail = format!("must be positive and less than {max}");
+            errors.invalid(&path.child(field), &json!(value), &detail);
+        }
+    }
+}
