@@ -5,10 +5,19 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 /// `fmt.Sprintf("%v", value)`.
-pub(super) fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
     out
+}
+
+/// `fmt.Sprintf("%s", value)` for scalars, which complains of all but strings.
+pub(super) fn value_as_string(scalar: &Value) -> String {
+    match scalar {
+        Value::Null => type_of(scalar).to_owned(),
+        Value::Bool(_) | Value::Number(_) => format!("%!s({}={})", type_of(scalar), value(scalar)),
+        other => value(other),
+    }
 }
 
 /// `fmt.Sprintf("%v", map)`.

@@ -5,7 +5,7 @@
 //! from the end) is what clients have been tested against.
 
 mod error;
-mod go;
+pub(crate) mod go;
 mod json;
 mod merge;
 mod order;

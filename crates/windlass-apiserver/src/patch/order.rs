@@ -59,18 +59,9 @@ pub(super) fn arrange(
         }
     }
     named.sort_by_key(|(rank, _, _)| *rank);
-    // Elements that nobody ordered come first, the last of them leading: so upstream's comparison leaves them.
-    let (mut ordered, mut strangers) = (Vec::with_capacity(others.len()), Vec::new());
-    for (server, element) in others {
-        match server {
-            Some(rank) => ordered.push((Some(rank), element)),
-            None => strangers.push((None, element)),
-        }
-    }
-    ordered.sort_by_key(|(rank, _)| *rank);
-    let others = strangers.into_iter().rev().chain(ordered);
+    let others = sort_others(others);
 
-    let mut all = Vec::with_capacity(named.len() + others.size_hint().0);
+    let mut all = Vec::with_capacity(named.len() + others.len());
     let mut named = named.into_iter().peekable();
     for (server, element) in others {
         let goes_before =
@@ -82,6 +73,27 @@ pub(super) fn arrange(
     }
     all.extend(named.map(|(_, _, element)| element));
     all
+}
+
+/// Sorts by rank. Elements that nobody ordered end up where upstream's comparison, which calls every pair with such
+/// an element ascending, takes them in an insertion sort; its blocks have twenty elements, and beyond that there is
+/// nothing to be faithful to.
+fn sort_others(others: Vec<(Option<usize>, Value)>) -> Vec<(Option<usize>, Value)> {
+    const BLOCK: usize = 20;
+    let mut sorted: Vec<(Option<usize>, Value)> = Vec::with_capacity(others.len());
+    let all_ranked = others.iter().all(|(rank, _)| rank.is_some());
+    if all_ranked || others.len() > BLOCK {
+        sorted.extend(others);
+        sorted.sort_by_key(|(rank, _)| rank.unwrap_or(usize::MAX));
+        return sorted;
+    }
+    for (rank, element) in others {
+        let stays_behind =
+            |before: &(Option<usize>, Value)| matches!((before.0, rank), (Some(a), Some(b)) if a <= b);
+        let place = sorted.iter().rposition(stays_behind).map_or(0, |at| at + 1);
+        sorted.insert(place, (rank, element));
+    }
+    sorted
 }
 
 #[cfg(test)]
@@ -99,6 +111,12 @@ mod tests {
     fn the_patch_orders_what_it_names() {
         let result = arranged(json!(["a", "b", "c", "d"]), json!(["d", "a"]), json!(["a", "b", "c"]));
         assert_eq!(result, json!(["d", "a", "b", "c"]));
+    }
+
+    #[test]
+    fn what_nobody_ordered_goes_where_upstream_puts_it() {
+        let result = arranged(json!(["new", "newer", "a", "b"]), json!([]), json!(["a", "b"]));
+        assert_eq!(result, json!(["a", "b", "newer", "new"]));
     }
 
     #[test]

@@ -475,7 +475,11 @@ fn go_kind(ty: &Type) -> &'static str {
 }
 
 fn bad_directive(directive: &Value, map: &Object) -> PatchError {
-    unclassified(format!("unknown patch type: {} in map: {}", go::value(directive), go::object(map)))
+    unclassified(format!(
+        "unknown patch type: {} in map: {}",
+        go::value_as_string(directive),
+        go::object(map)
+    ))
 }
 
 fn no_merge_key(map: &Object, merge_key: &str) -> PatchError {
