@@ -1,1 +1,44 @@
 //! Requests in, responses out: routing, negotiation, verbs, discovery and watches as one synchronous step.
+//!
+//! ```text
+//! Request → route → verb → decode → prepare → own (managedFields) → validate → commit → Response
+//!                     └→ list, get, watch: bytes copied from the store, never serialised
+//! ```
+//!
+//! [`Server::step`] never blocks. What has to wait for a revision that is not there yet comes back as
+//! [`Step::Wait`]; what has to ask the outside (webhooks, conversions) comes back as [`Step::Call`]. The front waits
+//! or calls, and hands the answer to [`Server::resume`].
+
+mod admission;
+pub mod audit;
+mod bootstrap;
+mod convert;
+mod create;
+mod custom;
+mod decode;
+mod definitions;
+mod delete;
+mod discovery;
+mod filter;
+mod list;
+mod negotiate;
+mod object;
+mod openapi;
+mod options;
+mod patch;
+mod read;
+pub mod registry;
+mod response;
+mod route;
+mod scale;
+mod server;
+mod shape;
+mod update;
+mod watch;
+mod yaml;
+
+pub use list::ListBody;
+pub use response::{Body, Response};
+pub use route::Verb;
+pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User};
+pub use watch::{Watch, WatchPoll};

@@ -13,7 +13,6 @@ mod parse;
 mod path;
 mod proto;
 pub mod scalar;
-mod syntax;
 mod write;
 mod yaml;
 

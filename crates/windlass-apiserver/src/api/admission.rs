@@ -1,0 +1,92 @@
+//! The gates that stand before a write for every kind: namespaces come and go in order.
+
+use serde_json::Value;
+
+use super::object::meta_str;
+use super::registry::{Flavor, Resource};
+use super::server::{Call, Server};
+use crate::json::{at, str_at};
+use crate::kinds::{Context, World};
+use crate::status::{Result, Status};
+use crate::store::Kind;
+
+/// Namespaces that a cluster cannot be without.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+impl Server {
+    /// What hooks may know of a request.
+    pub(super) fn context<'a>(&'a self, call: &'a Call<'_>, resource: &'a Resource) -> Context<'a> {
+        Context {
+            now: call.now,
+            subresource: &call.target.subresource,
+            group: &resource.group,
+            version: &resource.version,
+            kind: &resource.kind,
+            namespaced: resource.namespaced,
+            resource: &resource.plural,
+            user: &call.request.user.name,
+            groups: &call.request.user.groups,
+            world: self,
+        }
+    }
+
+    /// What the admission plugins do to objects of built-in kinds.
+    pub(super) fn admit(
+        &self,
+        call: &Call<'_>,
+        resource: &Resource,
+        tree: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<()> {
+        match &resource.flavor {
+            Flavor::Builtin { hooks, .. } => (hooks.admit)(tree, old, &self.context(call, resource)),
+            Flavor::Custom { .. } => Ok(()),
+        }
+    }
+
+    /// Objects are made only in namespaces that exist and are not on their way out.
+    pub(super) fn admit_create(&self, resource: &Resource, tree: &Value) -> Result<()> {
+        if !resource.namespaced {
+            return Ok(());
+        }
+        let name = meta_str(tree, "namespace");
+        let Some(namespace) = self.store.get(&Kind::new("", "namespaces"), "", name) else {
+            return Err(Status::not_found("", "namespaces", name));
+        };
+        let namespace: Value = serde_json::from_slice(namespace.body()).expect("stored bodies are JSON");
+        let terminating = str_at(&namespace, &["status", "phase"]) == "Terminating"
+            || at(&namespace, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null());
+        if terminating {
+            let why =
+                format!("unable to create new content in namespace {name} because it is being terminated");
+            let status = Status::forbidden(&resource.group, &resource.plural, meta_str(tree, "name"), &why);
+            let message = format!("namespace {name} is being terminated");
+            return Err(status.cause("NamespaceTerminating", message, "metadata.namespace"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn admit_delete(&self, resource: &Resource, name: &str) -> Result<()> {
+        if resource.is_namespaces() && IMMORTAL.contains(&name) {
+            return Err(Status::forbidden("", "namespaces", name, "this namespace may not be deleted"));
+        }
+        Ok(())
+    }
+}
+
+impl World for Server {
+    fn get(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
+        let resource =
+            self.registry.all().find(|resource| resource.group == group && resource.kind == kind)?;
+        let object = self.store.get(&resource.storage, namespace, name)?;
+        Some(self.load(resource, object))
+    }
+
+    fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
+        let found = self.registry.all().find(|resource| resource.group == group && resource.kind == kind);
+        let Some(resource) = found else { return Vec::new() };
+        let snapshot = self.store.list(&resource.storage);
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        snapshot.range(namespace, None).map(|object| self.load(resource, object)).collect()
+    }
+}

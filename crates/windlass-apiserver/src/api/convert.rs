@@ -1,0 +1,142 @@
+//! Between the versions of one resource: the two views of events, the two versions of autoscalers, and custom
+//! kinds, whose versions differ in name only.
+
+use serde_json::{Map, Value, json};
+
+use super::registry::{Flavor, Resource};
+use crate::json::at;
+
+/// A stored tree in the resource's version.
+pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
+    let own = resource.api_version();
+    let mut tree = tree;
+    if tree["apiVersion"] != own.as_str() {
+        tree = match (&*resource.group, &*resource.plural) {
+            ("events.k8s.io", "events") => rename(tree, EVENT),
+            ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v1(tree),
+            _ => tree,
+        };
+        tree["apiVersion"] = json!(own);
+    }
+    if let Flavor::Custom { definition, version, .. } = &resource.flavor {
+        // A definition may have changed since the object was stored: what it says now is what clients read.
+        let version = &definition.versions[*version];
+        version.prune(&mut tree, &mut Vec::new());
+        version.default(&mut tree);
+    }
+    tree
+}
+
+/// A tree in the version in which it is stored.
+pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
+    if resource.api_version() == resource.storage_api_version {
+        return tree;
+    }
+    let mut tree = match (&*resource.group, &*resource.plural) {
+        ("events.k8s.io", "events") => rename(tree, &EVENT.map(|(core, events)| (events, core))),
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v2(tree),
+        _ => tree,
+    };
+    tree["apiVersion"] = json!(resource.storage_api_version);
+    tree
+}
+
+/// `v1` and `events.k8s.io/v1` say the same of an event in other words.
+const EVENT: &[(&str, &str); 7] = &[
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+];
+
+fn rename(tree: Value, names: &[(&str, &str)]) -> Value {
+    let Value::Object(map) = tree else { return tree };
+    let new_name =
+        |key: String| names.iter().find(|(old, _)| *old == key).map_or(key, |(_, new)| (*new).to_owned());
+    Value::Object(map.into_iter().map(|(key, value)| (new_name(key), value)).collect())
+}
+
+/// Version 1 knows one metric: the utilization of the CPU.
+fn autoscaler_to_v2(mut tree: Value) -> Value {
+    if let Some(spec) = tree.get_mut("spec").and_then(Value::as_object_mut)
+        && let Some(target) = spec.remove("targetCPUUtilizationPercentage")
+    {
+        let target = json!({"type": "Utilization", "averageUtilization": target});
+        spec.insert(
+            "metrics".into(),
+            json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
+        );
+    }
+    if let Some(status) = tree.get_mut("status").and_then(Value::as_object_mut)
+        && let Some(current) = status.remove("currentCPUUtilizationPercentage")
+    {
+        let current = json!({"averageUtilization": current, "averageValue": "0"});
+        status.insert(
+            "currentMetrics".into(),
+            json!([{"type": "Resource", "resource": {"name": "cpu", "current": current}}]),
+        );
+    }
+    tree
+}
+
+fn autoscaler_to_v1(mut tree: Value) -> Value {
+    let cpu = |list: Option<&Value>, path: [&str; 2]| {
+        let metrics = list.and_then(Value::as_array).into_iter().flatten();
+        let metric =
+            metrics.into_iter().find(|m| at(m, &["resource", "name"]).is_some_and(|name| name == "cpu"))?;
+        at(metric, &["resource", path[0], path[1]]).cloned()
+    };
+    let target = cpu(at(&tree, &["spec", "metrics"]), ["target", "averageUtilization"]);
+    let current = cpu(at(&tree, &["status", "currentMetrics"]), ["current", "averageUtilization"]);
+    let put = |map: Option<&mut Map<String, Value>>, drop: &[&str], key: &str, value: Option<Value>| {
+        let Some(map) = map else { return };
+        drop.iter().for_each(|key| {
+            map.remove(*key);
+        });
+        if let Some(value) = value {
+            map.insert(key.into(), value);
+        }
+    };
+    put(
+        tree.get_mut("spec").and_then(Value::as_object_mut),
+        &["metrics", "behavior"],
+        "targetCPUUtilizationPercentage",
+        target,
+    );
+    let status = tree.get_mut("status").and_then(Value::as_object_mut);
+    put(status, &["currentMetrics", "conditions"], "currentCPUUtilizationPercentage", current);
+    tree
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::registry::Registry;
+
+    #[test]
+    fn an_event_reads_the_same_in_both_views() {
+        let registry = Registry::new();
+        let events = registry.find("events.k8s.io", "v1", "events").unwrap();
+        let stored =
+            json!({"kind": "Event", "apiVersion": "v1", "message": "m", "involvedObject": {"name": "p"}});
+        let seen = from_storage(&events, stored.clone());
+        assert_eq!(
+            seen,
+            json!({"kind": "Event", "apiVersion": "events.k8s.io/v1", "note": "m", "regarding": {"name": "p"}})
+        );
+        assert_eq!(to_storage(&events, seen), stored);
+    }
+
+    #[test]
+    fn an_autoscaler_keeps_its_cpu_target() {
+        let registry = Registry::new();
+        let v1 = registry.find("autoscaling", "v1", "horizontalpodautoscalers").unwrap();
+        let tree = json!({"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 80}});
+        let stored = to_storage(&v1, tree.clone());
+        assert_eq!(stored["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 80);
+        assert_eq!(from_storage(&v1, stored), tree);
+    }
+}

@@ -1,0 +1,255 @@
+//! Making objects.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::object::{meta_mut, meta_str};
+use super::options::WriteOptions;
+use super::registry::{Flavor, Resource};
+use super::response::Response;
+use super::server::{Call, Ids, Server};
+use crate::codec::scalar::time::{self, Precision};
+use crate::field::Errors;
+use crate::kinds::{meta, names};
+use crate::status::{Result, Status};
+use crate::store::Object;
+use crate::{crd, managed};
+
+impl Server {
+    pub(super) fn create(&mut self, call: &mut Call<'_>) -> Result<Response> {
+        let resource = call.target.resource.clone();
+        let options = WriteOptions::parse(call.query, call.user_agent(), "CreateOptions")?;
+        let mut tree = super::decode::body(call, &resource, options.validation)?;
+        meta::wipe_system_fields(&mut tree);
+        place(&mut tree, &resource, &call.target.namespace)?;
+        call.warnings.extend(meta::dedup_owner_references(&mut tree));
+        self.name(&resource, &mut tree, call.ids);
+        self.own(call, &resource, &options, None, &mut tree);
+        let object = self.insert(call, &resource, tree, options.dry_run)?;
+        self.respond(call, &resource, &object, 201)
+    }
+
+    /// Prepares, validates and stores a new object. PUT and apply come here too when nothing is there yet.
+    pub(super) fn insert(
+        &mut self,
+        call: &mut Call<'_>,
+        resource: &Arc<Resource>,
+        mut tree: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Object>> {
+        call.name = meta_str(&tree, "name").to_owned();
+        self.admit_create(resource, &tree)?;
+        self.admit(call, resource, &mut tree, None)?;
+        let fields = meta_mut(&mut tree);
+        fields.insert("uid".into(), json!(uid(call.ids)));
+        fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
+        self.prepare_create(call, resource, &mut tree)?;
+        if !meta_str(&tree, "resourceVersion").is_empty() {
+            return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+        }
+        let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
+        if self.store.get(&resource.storage, &namespace, &name).is_some() {
+            return Err(taken(resource, &tree));
+        }
+        let object = self.put(resource, None, tree, dry_run)?;
+        if !dry_run {
+            self.after_write(resource, &object, call)?;
+        }
+        Ok(object)
+    }
+
+    /// Gives a name to an object that has only a `generateName`.
+    fn name(&self, resource: &Resource, tree: &mut Value, ids: &mut dyn Ids) {
+        let base = meta_str(tree, "generateName").to_owned();
+        if base.is_empty() || !meta_str(tree, "name").is_empty() {
+            return;
+        }
+        let namespace = meta_str(tree, "namespace").to_owned();
+        let mut name = generate_name(&base, ids);
+        for _ in 1..GENERATE_ATTEMPTS {
+            if self.store.get(&resource.storage, &namespace, &name).is_none() {
+                break;
+            }
+            name = generate_name(&base, ids);
+        }
+        meta_mut(tree).insert("name".into(), json!(name));
+    }
+
+    fn prepare_create(&self, call: &mut Call<'_>, resource: &Resource, tree: &mut Value) -> Result<()> {
+        match &resource.flavor {
+            Flavor::Builtin { hooks, .. } if resource.is_definitions() => {
+                crd::prepare_create(tree);
+                let mut errors = Errors::default();
+                meta::validate_create(tree, false, true, hooks.name, &mut errors);
+                crd::validate_create(tree, &mut errors);
+                call.warnings.extend(crd::warnings(tree, None));
+                verdict(resource, tree, errors)
+            }
+            Flavor::Builtin { hooks, .. } => {
+                hooks.create(tree, &self.context(call, resource))?;
+                call.warnings.extend((hooks.warnings)(tree, None));
+                Ok(())
+            }
+            Flavor::Custom { definition, version, .. } => {
+                let version = &definition.versions[*version];
+                if version.has_status {
+                    tree.as_object_mut().expect("objects are JSON objects").remove("status");
+                }
+                meta_mut(tree).insert("generation".into(), json!(1));
+                let mut errors = Errors::default();
+                meta::validate_create(tree, resource.namespaced, false, names::dns_subdomain, &mut errors);
+                version.validate(tree, None, &mut errors);
+                call.warnings.extend(version.deprecation.clone());
+                verdict(resource, tree, errors)
+            }
+        }
+    }
+
+    /// Works out who owns what, as the writer of this request.
+    pub(super) fn write_as<T>(
+        &self,
+        call: &Call<'_>,
+        resource: &Resource,
+        options: &WriteOptions,
+        work: impl FnOnce(&managed::Schema<'_>, &managed::Write<'_>) -> T,
+    ) -> T {
+        let subresource = call.target.subresource.as_str();
+        let api_version = resource.api_version();
+        let (types, root) = resource.types();
+        let versions: Vec<String> =
+            self.registry.views(&resource.storage).map(|view| view.api_version()).collect();
+        let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+        let schema = managed::Schema { types, root, custom: resource.is_custom(), versions: &versions };
+        let paths: Vec<Vec<&str>> = resource
+            .reset_paths(subresource)
+            .iter()
+            .map(|path| path.iter().map(String::as_str).collect())
+            .collect();
+        let paths: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
+        let reset = match resource.is_custom() && subresource == "status" {
+            true => managed::Reset::Only(&[&["status"]]),
+            false => managed::Reset::Exclude(&paths),
+        };
+        let write = managed::Write {
+            manager: &options.manager,
+            api_version: &api_version,
+            kind: &resource.kind,
+            subresource,
+            now: call.now,
+            reset,
+        };
+        work(&schema, &write)
+    }
+}
+
+/// `422` if anything is wrong with the object.
+pub(super) fn verdict(resource: &Resource, tree: &Value, errors: Errors) -> Result<()> {
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Status::invalid(&resource.group, &resource.kind, meta_str(tree, "name"), errors)),
+    }
+}
+
+/// `409`; a name that the server could not find is told as such.
+fn taken(resource: &Resource, tree: &Value) -> Status {
+    let mut status = Status::already_exists(&resource.group, &resource.plural, meta_str(tree, "name"));
+    let base = meta_str(tree, "generateName");
+    if !base.is_empty() && meta_str(tree, "name").len() == base.len().min(BASE_MAX) + SUFFIX {
+        status.message.push_str(", the server was not able to generate a unique name for the object");
+    }
+    status
+}
+
+/// How often a name is drawn anew when it is taken.
+const GENERATE_ATTEMPTS: usize = 8;
+
+/// The longest base that is kept of a `generateName`.
+const BASE_MAX: usize = 58;
+/// How many letters are added to it.
+const SUFFIX: usize = 5;
+
+/// Kubernetes' alphabet for suffixes: no vowels, nothing that reads like something else.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The base, cut so that the name fits, and five random letters.
+fn generate_name(base: &str, ids: &mut dyn Ids) -> String {
+    let cut = base
+        .char_indices()
+        .map(|(i, c)| i + c.len_utf8())
+        .take_while(|end| *end <= BASE_MAX)
+        .last()
+        .unwrap_or(0);
+    let mut bits = ids.next();
+    let mut name = base[..cut].to_owned();
+    for _ in 0..SUFFIX {
+        name.push(ALPHABET[(bits % ALPHABET.len() as u64) as usize] as char);
+        bits /= ALPHABET.len() as u64;
+    }
+    name
+}
+
+/// A version 4 UUID.
+pub(super) fn uid(ids: &mut dyn Ids) -> String {
+    let (high, low) = (ids.next(), ids.next());
+    let (a, b, c) = (high >> 32, (high >> 16) & 0xffff, high & 0x0fff);
+    let (d, e) = (0x8000 | (low >> 50), low & 0xffff_ffff_ffff);
+    format!("{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}")
+}
+
+/// The namespace of the path is the namespace of the object.
+pub(super) fn place(tree: &mut Value, resource: &Resource, namespace: &str) -> Result<()> {
+    let own = meta_str(tree, "namespace").to_owned();
+    if !resource.namespaced {
+        meta_mut(tree).remove("namespace");
+    } else if own.is_empty() {
+        meta_mut(tree).insert("namespace".into(), json!(namespace));
+    } else if own != namespace {
+        let message = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// Removes what is at a path of keys.
+pub(super) fn remove_at(tree: &mut Value, path: &[String]) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut place = tree;
+    for key in parents {
+        match place.as_object_mut().and_then(|map| map.get_mut(key)) {
+            Some(next) => place = next,
+            None => return,
+        }
+    }
+    if let Some(map) = place.as_object_mut() {
+        map.remove(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Counter(u64);
+    impl Ids for Counter {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0
+        }
+    }
+
+    #[test]
+    fn generated_names_fit_and_use_the_alphabet() {
+        let name = generate_name(&"a".repeat(100), &mut Counter(1));
+        assert_eq!(name.len(), 63);
+        assert!(name[58..].bytes().all(|b| ALPHABET.contains(&b)), "{name}");
+    }
+
+    #[test]
+    fn uids_are_version_4() {
+        let uid = uid(&mut Counter(7));
+        assert_eq!(uid.len(), 36);
+        assert_eq!(&uid[14..15], "4");
+        assert!("89ab".contains(&uid[19..20]), "{uid}");
+    }
+}

@@ -1,0 +1,197 @@
+//! From a request's body to a tree of the resource's type.
+
+use serde_json::Value;
+
+use super::options::FieldValidation;
+use super::registry::{Flavor, Resource, split_api_version};
+use super::server::Call;
+use crate::codec::{self, Format, Parsed, Problems};
+use crate::schema;
+use crate::status::{Result, Status};
+
+/// Decodes the body as an object of `resource`, with defaults, and deals with unknown and duplicate fields.
+pub(super) fn body(call: &mut Call<'_>, resource: &Resource, validation: FieldValidation) -> Result<Value> {
+    let format = super::negotiate::input(&call.request.headers)?;
+    if resource.is_custom() && format == Format::Protobuf {
+        return Err(super::negotiate::unsupported_media_type(&["application/json", "application/yaml"]));
+    }
+    let mut unknown = Vec::new();
+    let parsed = parse(resource, &call.request.body, format)?;
+    let (value, parsed) = (parsed.value, Parsed { value: Value::Null, ..parsed });
+    let value = conform(resource, value, &mut unknown)?;
+    report(call, resource, validation, &parsed.problems(&unknown))?;
+    Ok(value)
+}
+
+/// Bytes to a tree with `kind` and `apiVersion`, which must be the resource's.
+fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
+    if format == Format::Protobuf {
+        let unknown = codec::envelope(bytes).map_err(|e| Status::bad_request(e.to_string()))?;
+        check_kind(resource, &unknown.api_version, &unknown.kind)?;
+        let (types, id) = resource.types();
+        let value =
+            codec::decode_proto(types, id, &unknown).map_err(|e| cannot_handle(resource, &e.to_string()))?;
+        return Ok(Parsed { value, ..Parsed::default() });
+    }
+    let mut parsed = codec::parse(bytes, format).map_err(|e| unrecognised(resource, &e.to_string()))?;
+    let Some(object) = parsed.value.as_object_mut() else {
+        let error = "json: cannot unmarshal into Go value of type struct { APIVersion string; Kind string }";
+        return Err(unrecognised(resource, &format!("couldn't get version/kind; json parse error: {error}")));
+    };
+    for key in ["kind", "apiVersion"] {
+        if object.get(key).is_some_and(|value| !value.is_string() && !value.is_null()) {
+            let error = format!("cannot unmarshal into Go struct field .{key} of type string");
+            return Err(unrecognised(
+                resource,
+                &format!("couldn't get version/kind; json parse error: json: {error}"),
+            ));
+        }
+    }
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let missing = |value: String, own: String| if value.is_empty() { own } else { value };
+    let kind = missing(text("kind"), resource.kind.to_string());
+    let api_version = missing(text("apiVersion"), resource.api_version());
+    check_kind(resource, &api_version, &kind)?;
+    object.insert("kind".into(), kind.into());
+    object.insert("apiVersion".into(), api_version.into());
+    Ok(parsed)
+}
+
+/// A patch may leave `kind` and `apiVersion` out, but not change them.
+pub(super) fn check_type(resource: &Resource, tree: &mut Value) -> Result<()> {
+    let Some(object) = tree.as_object_mut() else {
+        return Err(Status::bad_request(format!("the patched {} is not an object", resource.kind)));
+    };
+    for (key, own) in [("kind", resource.kind.to_string()), ("apiVersion", resource.api_version())] {
+        match object.get(key).and_then(Value::as_str) {
+            None | Some("") => drop(object.insert(key.into(), own.into())),
+            Some(_) => {}
+        }
+    }
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    check_kind(resource, text("apiVersion"), text("kind"))
+}
+
+fn check_kind(resource: &Resource, api_version: &str, kind: &str) -> Result<()> {
+    let own = resource.api_version();
+    if api_version != own {
+        let known = schema::builtin().iter().any(|t| t.gvk.iter().any(|gvk| gvk_is(gvk, api_version, kind)));
+        if !resource.is_custom() && !known {
+            return Err(unregistered(resource, api_version, kind));
+        }
+        let message = format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({own})"
+        );
+        return Err(Status::bad_request(message));
+    }
+    if kind != resource.kind {
+        let known = schema::builtin().iter().any(|t| t.gvk.iter().any(|gvk| gvk_is(gvk, api_version, kind)));
+        if resource.is_custom() || known {
+            let message = format!(
+                "{} in version {:?} cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
+                kind, resource.version, resource.kind, resource.kind
+            );
+            return Err(Status::bad_request(message));
+        }
+        return Err(unregistered(resource, api_version, kind));
+    }
+    Ok(())
+}
+
+fn gvk_is(gvk: &str, api_version: &str, kind: &str) -> bool {
+    let (group, version) = split_api_version(api_version);
+    gvk.split('/').eq([group, version, kind])
+}
+
+fn unregistered(resource: &Resource, api_version: &str, kind: &str) -> Status {
+    let scheme = "pkg/api/legacyscheme/scheme.go:30";
+    cannot_handle(
+        resource,
+        &format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}"),
+    )
+}
+
+fn unrecognised(resource: &Resource, why: &str) -> Status {
+    Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {why}",
+        resource.kind
+    ))
+}
+
+fn cannot_handle(resource: &Resource, why: &str) -> Status {
+    let (kind, version) = (&resource.kind, &resource.version);
+    Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}
+
+/// A tree as the resource's type has it: unknown fields gone, fields in order, defaults in.
+pub(super) fn conform(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
+    let mut value = prune(resource, value, unknown)?;
+    match &resource.flavor {
+        Flavor::Builtin { id, hooks } => {
+            if resource.is_definitions() {
+                crate::crd::default_definition(&mut value);
+            }
+            (hooks.default)(&mut value);
+            codec::canonical(schema::builtin(), *id, value, &mut Vec::new())
+                .map_err(|e| cannot_handle(resource, &e.to_string()))
+        }
+        Flavor::Custom { definition, version, .. } => {
+            definition.versions[*version].default(&mut value);
+            Ok(value)
+        }
+    }
+}
+
+/// A tree without what the resource's type does not know. Nothing is added.
+pub(super) fn prune(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
+    let fail = |e: codec::DecodeError| cannot_handle(resource, &e.to_string());
+    match &resource.flavor {
+        Flavor::Builtin { id, .. } => codec::canonical(schema::builtin(), *id, value, unknown).map_err(fail),
+        Flavor::Custom { definition, version, .. } => {
+            let mut value = value;
+            codec::canonical_meta(schema::builtin(), "", &mut value, unknown).map_err(fail)?;
+            definition.versions[*version].prune(&mut value, unknown);
+            Ok(value)
+        }
+    }
+}
+
+/// A tree that the server has changed, in canonical form again.
+pub(super) fn canonical(resource: &Resource, mut value: Value) -> Result<Value> {
+    let result = match &resource.flavor {
+        Flavor::Builtin { id, .. } => codec::canonical(schema::builtin(), *id, value, &mut Vec::new()),
+        Flavor::Custom { .. } => {
+            codec::canonical_meta(schema::builtin(), "", &mut value, &mut Vec::new()).map(|()| value)
+        }
+    };
+    result.map_err(|e| Status::internal(&format!("{}: {e}", resource.kind)))
+}
+
+/// The object of a bookmark: what its type writes even when it is empty.
+pub(super) fn bookmark(resource: &Resource, value: Value) -> Value {
+    match &resource.flavor {
+        Flavor::Builtin { .. } => canonical(resource, value.clone()).unwrap_or(value),
+        Flavor::Custom { .. } => {
+            let mut value = value;
+            value.sort_all_objects();
+            value
+        }
+    }
+}
+
+/// Unknown and duplicate fields: dropped, warned of, or refused.
+pub(super) fn report(
+    call: &mut Call<'_>,
+    resource: &Resource,
+    validation: FieldValidation,
+    problems: &Problems,
+) -> Result<()> {
+    match (validation, problems.strict()) {
+        (FieldValidation::Ignore, _) | (_, None) => Ok(()),
+        (FieldValidation::Warn, _) => {
+            call.warnings.extend(problems.warnings().map(str::to_owned));
+            Ok(())
+        }
+        (FieldValidation::Strict, Some(message)) => Err(cannot_handle(resource, &message)),
+    }
+}

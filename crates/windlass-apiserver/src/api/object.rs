@@ -1,0 +1,145 @@
+//! Between trees and stored objects.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::registry::{Flavor, Resource};
+use super::server::Server;
+use crate::codec;
+use crate::json::{at, object_entry, str_at};
+use crate::status::{Result, Status};
+use crate::store::{Change, Object, Offsets, Parts};
+
+impl Server {
+    /// The tree of a stored object, in the resource's version.
+    pub(super) fn load(&self, resource: &Resource, object: &Object) -> Value {
+        load(resource, object)
+    }
+
+    /// A tree as it will be stored at `revision`.
+    pub(super) fn seal(&self, resource: &Resource, tree: Value, revision: u64) -> Result<Object> {
+        let mut tree = super::convert::to_storage(resource, tree);
+        meta_mut(&mut tree).insert("resourceVersion".into(), json!(revision.to_string()));
+        let mut tree = match resource.api_version() == resource.storage_api_version {
+            true => super::decode::canonical(resource, tree)?,
+            false => super::decode::canonical(&self.storage_resource(resource), tree)?,
+        };
+        if resource.is_custom() {
+            tree.sort_all_objects();
+        }
+        let encoded = codec::write(&tree);
+        let fields = self.selectable(resource, &tree);
+        let parts = Parts {
+            namespace: str_at(&tree, &["metadata", "namespace"]),
+            name: str_at(&tree, &["metadata", "name"]),
+            uid: str_at(&tree, &["metadata", "uid"]),
+            labels: pairs(at(&tree, &["metadata", "labels"])),
+            fields: fields.iter().map(|(label, text)| (label.as_str(), text.as_str())).collect(),
+            offsets: Offsets {
+                prefix_len: encoded.prefix_len,
+                meta: encoded.meta_range,
+                revision: encoded.rv_range,
+            },
+            body: encoded.bytes,
+        };
+        Object::new(parts).map_err(|e| Status::internal(&e.to_string()))
+    }
+
+    /// Stores a tree over the object that is there now, or in its free place; a dry run only shows what it would be.
+    ///
+    /// A write that changes nothing keeps the revision and wakes nobody: controllers rely on it to come to rest.
+    pub(super) fn put(
+        &mut self,
+        resource: &Resource,
+        current: Option<&Arc<Object>>,
+        tree: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Object>> {
+        if let Some(current) = current {
+            let unchanged = self.seal(resource, tree.clone(), current.revision())?;
+            if unchanged.body() == current.body() {
+                return Ok(current.clone());
+            }
+        }
+        let object = self.seal(resource, tree, self.store.next_revision())?;
+        if dry_run {
+            return Ok(Arc::new(object));
+        }
+        let change = match current {
+            None => Change::Create(object),
+            Some(current) => Change::Update { object, expected: current.revision() },
+        };
+        let event =
+            self.store.commit(&resource.storage, change).expect("the state was read in the same step");
+        Ok(event.object)
+    }
+
+    /// The resource in the version in which it is stored.
+    fn storage_resource(&self, resource: &Resource) -> Arc<Resource> {
+        let (group, version) = super::registry::split_api_version(&resource.storage_api_version);
+        self.registry
+            .find(group, version, &resource.plural)
+            .expect("the storage version of a resource is known")
+    }
+
+    /// The values of the fields by which an object can be selected, in whichever of its versions.
+    fn selectable(&self, resource: &Resource, stored: &Value) -> Vec<(String, String)> {
+        if resource.api_version() == resource.storage_api_version && !resource.has_views {
+            return resource
+                .fields
+                .iter()
+                .map(|field| (field.label.to_string(), field.text(stored)))
+                .collect();
+        }
+        let mut out: Vec<(String, String)> = Vec::new();
+        for view in self.registry.views(&resource.storage) {
+            let tree = super::convert::from_storage(view, stored.clone());
+            for field in view
+                .fields
+                .iter()
+                .filter(|field| out.iter().all(|(label, _)| *label != field.label))
+                .collect::<Vec<_>>()
+            {
+                out.push((field.label.to_string(), field.text(&tree)));
+            }
+        }
+        out
+    }
+}
+
+/// The tree of a stored object, in the resource's version.
+pub(super) fn load(resource: &Resource, object: &Object) -> Value {
+    let tree: Value = serde_json::from_slice(object.body()).expect("stored bodies are JSON");
+    super::convert::from_storage(resource, tree)
+}
+
+/// Whether stored bytes can be served for this resource as they are.
+pub(super) fn serves_stored(resource: &Resource, object: &Object) -> bool {
+    match &resource.flavor {
+        Flavor::Builtin { .. } => !resource.converted,
+        Flavor::Custom { .. } => !resource.converted && object.revision() >= resource.since,
+    }
+}
+
+/// `metadata`, which every object has.
+pub(super) fn meta_mut(tree: &mut Value) -> &mut Map<String, Value> {
+    let object = tree.as_object_mut().expect("objects are JSON objects");
+    object_entry(object, "metadata")
+}
+
+/// The string at `metadata.<key>`; empty if there is none.
+pub(super) fn meta_str<'a>(tree: &'a Value, key: &str) -> &'a str {
+    str_at(tree, &["metadata", key])
+}
+
+/// The finalizers of an object.
+pub(super) fn finalizers(tree: &Value) -> Vec<&str> {
+    let list = at(tree, &["metadata", "finalizers"]).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn pairs(map: Option<&Value>) -> Vec<(&str, &str)> {
+    let entries = map.and_then(Value::as_object).into_iter().flatten();
+    entries.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect()
+}

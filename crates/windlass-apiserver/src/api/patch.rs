@@ -1,0 +1,167 @@
+//! Changing part of an object: JSON patch, merge patch, strategic merge patch, server-side apply.
+
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::create::place;
+use super::negotiate::{media_type, unsupported_media_type};
+use super::object::meta_str;
+use super::options::WriteOptions;
+use super::registry::Resource;
+use super::response::Response;
+use super::server::{Call, Server};
+use crate::codec::{self, Format, Parsed};
+use crate::field::{Errors, Path};
+use crate::status::{Result, Status};
+use crate::{json, managed, patch};
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
+
+impl Server {
+    pub(super) fn patch(&mut self, call: &mut Call<'_>) -> Result<Response> {
+        let resource = call.target.resource.clone();
+        let kind = patch_type(call, &resource)?;
+        let options = WriteOptions::parse(call.query, call.user_agent(), "PatchOptions")?;
+        check_force(kind, call, &options)?;
+        if kind == APPLY {
+            return self.apply(call, &resource, &options);
+        }
+        let target = call.target;
+        let current = self
+            .store
+            .get(&resource.storage, &target.namespace, &target.name)
+            .cloned()
+            .ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
+        let old = self.load(&resource, &current);
+        let mut unknown = Vec::new();
+        let (patched, patch) = patched(kind, &resource, &old, &call.request.body)?;
+        let mut tree = super::decode::conform(&resource, patched, &mut unknown)?;
+        super::decode::report(call, &resource, options.validation, &patch.problems(&unknown))?;
+        check_identity(&tree, call)?;
+        place(&mut tree, &resource, &target.namespace)?;
+        call.warnings.extend(crate::kinds::meta::dedup_owner_references(&mut tree));
+        super::update::check_uid(&tree, &old, &resource)?;
+        self.own(call, &resource, &options, Some(&old), &mut tree);
+        let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
+        self.respond(call, &resource, &object, 200)
+    }
+
+    fn apply(
+        &mut self,
+        call: &mut Call<'_>,
+        resource: &std::sync::Arc<Resource>,
+        options: &WriteOptions,
+    ) -> Result<Response> {
+        let parsed = codec::parse(&call.request.body, Format::Yaml)
+            .map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?;
+        check_applied_kind(&parsed.value, resource)?;
+        let target = call.target;
+        let current = self.store.get(&resource.storage, &target.namespace, &target.name).cloned();
+        if current.is_none() && !target.subresource.is_empty() {
+            return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
+        }
+        let old = current.as_ref().map(|object| self.load(resource, object));
+        // Fields that the type does not know are refused by apply itself: nobody can own what is not stored.
+        super::decode::report(call, resource, options.validation, &parsed.problems(&[]))?;
+        let force = options.force.unwrap_or(false);
+        let applied = self.write_as(call, resource, options, |schema, write| {
+            managed::apply(schema, old.as_ref(), &parsed.value, write, force)
+        })?;
+        let mut tree = super::decode::conform(resource, applied, &mut Vec::new())?;
+        check_identity(&tree, call)?;
+        place(&mut tree, resource, &target.namespace)?;
+        let Some((current, old)) = current.zip(old) else {
+            let object = self.insert(call, resource, tree, options.dry_run)?;
+            return self.respond(call, resource, &object, 201);
+        };
+        super::update::check_uid(&tree, &old, resource)?;
+        let object = self.replace(call, resource, &current, &old, tree, options.dry_run)?;
+        self.respond(call, resource, &object, 200)
+    }
+}
+
+/// The patch type of the request, if the resource takes it.
+pub(super) fn patch_type(call: &Call<'_>, resource: &Resource) -> Result<&'static str> {
+    let header =
+        call.request.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut accepted = vec![JSON_PATCH, MERGE_PATCH];
+    if !resource.is_custom() {
+        accepted.push(STRATEGIC);
+    }
+    accepted.push(APPLY);
+    let media = media_type(header);
+    accepted.iter().copied().find(|kind| *kind == media).ok_or_else(|| unsupported_media_type(&accepted))
+}
+
+/// `force` belongs to apply, and apply needs a manager.
+pub(super) fn check_force(kind: &str, call: &Call<'_>, options: &WriteOptions) -> Result<()> {
+    let mut errors = Errors::default();
+    let root = Path::Root;
+    if kind == APPLY && call.query.text("fieldManager").is_empty() {
+        errors.required(&root.child("fieldManager"), "is required for apply patch");
+    }
+    if kind != APPLY && options.force.is_some() {
+        errors.forbidden(&root.child("force"), "may not be specified for non-apply patch");
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "PatchOptions", "", errors)) }
+}
+
+/// The old tree with the patch on it.
+pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<(Value, Parsed)> {
+    let mut parsed = codec::parse(body, Format::Json)
+        .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+    let value = std::mem::take(&mut parsed.value);
+    let mut tree = old.clone();
+    match kind {
+        JSON_PATCH => patch::json_patch(&mut tree, &value)?,
+        MERGE_PATCH => {
+            if !value.is_object() {
+                return Err(Status::bad_request(
+                    "error decoding patch: json: cannot unmarshal non-object into Go value",
+                ));
+            }
+            patch::merge_patch(&mut tree, value);
+        }
+        _ => {
+            let (types, id) = resource.types();
+            patch::strategic(types, id, &mut tree, value)?;
+        }
+    }
+    super::decode::check_type(resource, &mut tree)?;
+    Ok((tree, parsed))
+}
+
+/// A patch may not rename or move the object.
+fn check_identity(tree: &Value, call: &Call<'_>) -> Result<()> {
+    let name = meta_str(tree, "name");
+    if !name.is_empty() && name != call.target.name {
+        let message = format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.target.name
+        );
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+pub(super) fn check_applied_kind(config: &Value, resource: &Resource) -> Result<()> {
+    let (api_version, kind) = (json::str_at(config, &["apiVersion"]), json::str_at(config, &["kind"]));
+    if !config.is_object() {
+        return Err(Status::bad_request("error decoding YAML: the body of an apply patch must be an object"));
+    }
+    if api_version.is_empty() || kind.is_empty() {
+        let message = "invalid object type: /, Kind=";
+        return Err(Status::bad_request(message));
+    }
+    if api_version != resource.api_version() || kind != resource.kind {
+        let (got, want) = (
+            format!("{api_version}, Kind={kind}"),
+            format!("{}, Kind={}", resource.api_version(), resource.kind),
+        );
+        return Err(Status::bad_request(format!("invalid object type: {got} (expected {want})")));
+    }
+    Ok(())
+}

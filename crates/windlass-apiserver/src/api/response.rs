@@ -1,0 +1,102 @@
+//! Answers: a status line, headers, and a body that is bytes, a list under way, or a watch.
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WARNING};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use serde_json::Value;
+
+use super::list::ListBody;
+use super::negotiate::Output;
+use super::watch::Watch;
+use crate::codec::Format;
+use crate::status::Status;
+
+/// An answer.
+pub struct Response {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The headers; the front adds the date and the length.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Body,
+}
+
+/// The body of an answer.
+pub enum Body {
+    /// All of it.
+    Full(Bytes),
+    /// A list, written piece by piece from its snapshot.
+    List(Box<ListBody>),
+    /// A stream of events, for the front to poll.
+    Watch(Box<Watch>),
+}
+
+impl Response {
+    /// An answer with a body of this content type.
+    pub fn new(code: u16, content_type: &'static str, body: Body) -> Response {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Response { status, headers, body }
+    }
+
+    /// Plain text, as for health checks and unknown paths.
+    pub fn text(code: u16, text: &'static str) -> Response {
+        let mut response =
+            Response::new(code, "text/plain; charset=utf-8", Body::Full(Bytes::from_static(text.as_bytes())));
+        let nosniff = HeaderName::from_static("x-content-type-options");
+        response.headers.insert(nosniff, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    /// A tree, in the form the client asked for.
+    pub fn tree(code: u16, output: &Output, value: &Value) -> Response {
+        Response::new(code, output.content_type(), Body::Full(render(output, value)))
+    }
+
+    /// A refusal.
+    pub fn refusal(output: &Output, status: &Status) -> Response {
+        let mut response = Response::tree(status.code, output, &status.to_value());
+        if let Some(details) = &status.details
+            && details.retry_after_seconds > 0
+        {
+            response.headers.insert(RETRY_AFTER, HeaderValue::from(details.retry_after_seconds));
+        }
+        response
+    }
+
+    /// Adds `Warning` headers, each text once.
+    pub fn warn(&mut self, warnings: &[String]) {
+        let mut seen: Vec<&str> = Vec::new();
+        for warning in warnings {
+            if seen.contains(&warning.as_str()) {
+                continue;
+            }
+            seen.push(warning);
+            let text: String = warning.chars().filter(|c| !c.is_control()).collect();
+            let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+                self.headers.append(WARNING, value);
+            }
+        }
+    }
+}
+
+/// A tree as bytes, in the form the client asked for.
+pub fn render(output: &Output, value: &Value) -> Bytes {
+    match output.format {
+        Format::Yaml => super::yaml::write(value).into(),
+        _ if output.pretty => {
+            let mut bytes = serde_json::to_vec_pretty(value).expect("trees have string keys");
+            bytes.push(b'\n');
+            bytes.into()
+        }
+        _ => {
+            let mut bytes = Vec::new();
+            crate::codec::write_value(&mut bytes, value);
+            bytes.push(b'\n');
+            bytes.into()
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! From method and path to what is asked for.
+
+use std::sync::Arc;
+
+use http::Method;
+
+use super::registry::{Registry, Resource};
+use crate::status::Status;
+
+/// What a path stands for.
+#[derive(Debug, Clone)]
+pub enum Route {
+    /// A resource: a collection, an object or a subresource.
+    Resource(Target),
+    /// `/api` or `/apis`.
+    Groups {
+        /// Whether it is `/api`.
+        core: bool,
+    },
+    /// `/apis/<group>`.
+    Group(String),
+    /// `/api/v1` or `/apis/<group>/<version>`.
+    Version(String, String),
+    /// `/openapi/v3…`; the rest of the path.
+    OpenApi(String),
+    /// `/version`.
+    ServerVersion,
+    /// `/healthz`, `/livez`, `/readyz` and the checks below them.
+    Health(String),
+    /// `/`.
+    Index,
+}
+
+/// A resource and where in it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The resource.
+    pub resource: Arc<Resource>,
+    /// The namespace; empty for all, or for cluster-scoped resources.
+    pub namespace: String,
+    /// The name; empty for the collection.
+    pub name: String,
+    /// The subresource; empty for the object itself.
+    pub subresource: String,
+    /// The path had the old `/watch/` prefix.
+    pub watch: bool,
+}
+
+/// A path that leads nowhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lost {
+    /// No such path: plain text.
+    NoPath,
+    /// No such resource in a group that exists: a `Status`.
+    NoResource,
+}
+
+/// Finds what a path stands for.
+pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
+    let parts: Vec<String> = path
+        .split('/')
+        .skip(1)
+        .map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into())
+        .collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let parts = parts.strip_suffix(&[""]).unwrap_or(&parts);
+    match parts {
+        [] => Ok(Route::Index),
+        ["version"] => Ok(Route::ServerVersion),
+        ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health(parts.join("/"))),
+        ["openapi", "v3", rest @ ..] => Ok(Route::OpenApi(rest.join("/"))),
+        ["api"] => Ok(Route::Groups { core: true }),
+        ["apis"] => Ok(Route::Groups { core: false }),
+        ["api", "v1"] => Ok(Route::Version(String::new(), "v1".into())),
+        ["api", "v1", rest @ ..] => resource(registry, "", "v1", rest),
+        ["apis", group] if registry.has_group(group, "") => Ok(Route::Group((*group).to_owned())),
+        ["apis", group, version] if registry.has_group(group, version) => {
+            Ok(Route::Version((*group).to_owned(), (*version).to_owned()))
+        }
+        ["apis", group, version, rest @ ..] if !rest.is_empty() && registry.has_group(group, "") => {
+            resource(registry, group, version, rest)
+        }
+        ["apis", group, _] if registry.has_group(group, "") => Err(Lost::NoResource),
+        _ => Err(Lost::NoPath),
+    }
+}
+
+fn resource(registry: &Registry, group: &str, version: &str, parts: &[&str]) -> Result<Route, Lost> {
+    let (watch, parts) = match parts {
+        ["watch", rest @ ..] => (true, rest),
+        parts => (false, parts),
+    };
+    let find = |plural: &str| registry.find(group, version, plural).ok_or(Lost::NoResource);
+    // `namespaces/<n>/<resource>…` is a resource in a namespace, unless <resource> is a subresource of namespaces.
+    if let ["namespaces", namespace, plural, rest @ ..] = parts
+        && let Ok(found) = find(plural)
+        && found.namespaced
+    {
+        return target(found, namespace, rest, watch);
+    }
+    match parts {
+        [plural, rest @ ..] => {
+            let found = find(plural)?;
+            if found.namespaced && !rest.is_empty() {
+                return Err(Lost::NoResource);
+            }
+            target(found, "", rest, watch)
+        }
+        [] => Err(Lost::NoResource),
+    }
+}
+
+fn target(resource: Arc<Resource>, namespace: &str, rest: &[&str], watch: bool) -> Result<Route, Lost> {
+    let (name, subresource) = match rest {
+        [] => ("", String::new()),
+        [name] => (*name, String::new()),
+        [name, sub @ ..] => (*name, sub.join("/")),
+    };
+    // What follows a proxy's name is a path of the program behind it.
+    let first = subresource.split('/').next().unwrap_or_default();
+    let served = resource.subresource(&subresource).is_some()
+        || first == "proxy" && resource.subresource(first).is_some();
+    if !subresource.is_empty() && !served {
+        return Err(Lost::NoResource);
+    }
+    let (namespace, name) = (namespace.to_owned(), name.to_owned());
+    Ok(Route::Resource(Target { resource, namespace, name, subresource, watch }))
+}
+
+/// What is to be done with a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Read one object.
+    Get,
+    /// Read a collection.
+    List,
+    /// Follow a collection.
+    Watch,
+    /// Make an object.
+    Create,
+    /// Replace an object.
+    Update,
+    /// Change part of an object.
+    Patch,
+    /// Remove an object.
+    Delete,
+    /// Remove a collection.
+    DeleteCollection,
+}
+
+impl Verb {
+    /// The verb's name in discovery and in audit records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+/// The verb of a method on a target, if the resource offers it.
+pub fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, Status> {
+    let collection = target.name.is_empty();
+    let watch = watch || target.watch;
+    let verb = match *method {
+        Method::GET | Method::HEAD if collection && watch => Verb::Watch,
+        Method::GET | Method::HEAD if collection => Verb::List,
+        Method::GET | Method::HEAD if target.watch => Verb::Watch,
+        Method::GET | Method::HEAD => Verb::Get,
+        Method::POST if collection || !target.subresource.is_empty() => Verb::Create,
+        Method::PUT if !collection => Verb::Update,
+        Method::PATCH if !collection => Verb::Patch,
+        Method::DELETE if collection => Verb::DeleteCollection,
+        Method::DELETE => Verb::Delete,
+        _ => return Err(method_not_allowed()),
+    };
+    // A collection over all namespaces can be read and emptied nowhere, and created in nowhere.
+    let everywhere = target.resource.namespaced && target.namespace.is_empty();
+    if everywhere && matches!(verb, Verb::Create | Verb::DeleteCollection) {
+        return Err(method_not_allowed());
+    }
+    let offered = match target.subresource.as_str() {
+        "" => target.resource.has_verb(verb.as_str()),
+        name => {
+            let name = if target.resource.subresource(name).is_some() {
+                name
+            } else {
+                name.split('/').next().unwrap_or(name)
+            };
+            target
+                .resource
+                .subresource(name)
+                .is_some_and(|sub| sub.verbs.iter().any(|have| have == verb.as_str()))
+        }
+    };
+    if offered { Ok(verb) } else { Err(method_not_allowed()) }
+}
+
+fn method_not_allowed() -> Status {
+    let mut status = Status::new(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+    );
+    status.details = Some(Box::default());
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &str) -> Target {
+        match route(&Registry::new(), path) {
+            Ok(Route::Resource(target)) => target,
+            other => panic!("{path}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn paths_of_namespaced_and_cluster_objects() {
+        let pod = target("/api/v1/namespaces/a/pods/p/status");
+        assert_eq!(
+            (pod.namespace.as_str(), pod.name.as_str(), pod.subresource.as_str()),
+            ("a", "p", "status")
+        );
+        let namespace = target("/api/v1/namespaces/a/finalize");
+        assert_eq!((&*namespace.resource.plural, namespace.subresource.as_str()), ("namespaces", "finalize"));
+        assert_eq!(target("/api/v1/namespaces/a").name, "a");
+        assert!(target("/apis/apps/v1/deployments").namespace.is_empty());
+        assert!(target("/api/v1/watch/namespaces/a/pods").watch);
+    }
+
+    #[test]
+    fn lost_paths_are_told_apart() {
+        let registry = Registry::new();
+        assert_eq!(route(&registry, "/nope").unwrap_err(), Lost::NoPath);
+        assert_eq!(route(&registry, "/apis/nope/v1/x").unwrap_err(), Lost::NoPath);
+        assert_eq!(route(&registry, "/apis/apps/v1/nope").unwrap_err(), Lost::NoResource);
+        assert_eq!(route(&registry, "/api/v1/pods/x").unwrap_err(), Lost::NoResource);
+    }
+
+    #[test]
+    fn verbs_follow_method_and_discovery() {
+        let pods = target("/api/v1/namespaces/a/pods");
+        assert_eq!(verb(&Method::GET, &pods, true).unwrap(), Verb::Watch);
+        assert_eq!(verb(&Method::POST, &pods, false).unwrap(), Verb::Create);
+        assert_eq!(verb(&Method::PUT, &pods, false).unwrap_err().code, 405);
+        assert_eq!(verb(&Method::POST, &target("/api/v1/pods"), false).unwrap_err().code, 405);
+        assert_eq!(verb(&Method::DELETE, &target("/api/v1/namespaces"), false).unwrap_err().code, 405);
+    }
+}

@@ -1,0 +1,398 @@
+//! The server as a value.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+use jiff::{SignedDuration, Timestamp};
+
+use super::audit::{Audit, Record};
+use super::negotiate::{self, Output, Shape};
+use super::options::Query;
+use super::registry::Registry;
+use super::response::Response;
+use super::route::{self, Lost, Route, Target, Verb};
+use crate::codec::Format;
+use crate::status::{Result, Status};
+use crate::store::Store;
+
+/// The server: everything it knows, and nothing that it does.
+///
+/// A clone shares all data and is an independent server from then on, in constant time.
+#[derive(Clone)]
+pub struct Server {
+    pub(super) store: Store,
+    pub(super) registry: Registry,
+    pub(super) config: Arc<Config>,
+    audit: Audit,
+}
+
+/// What can be set.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What `/version` says.
+    pub version: String,
+    /// How long history is kept for watches and continued lists.
+    pub history: SignedDuration,
+    /// The largest request body.
+    pub body_max: usize,
+    /// The address under which clients reach the server, as `/api` tells them.
+    pub address: String,
+    /// The certificate authority of client certificates, in PEM, for `extension-apiserver-authentication`.
+    pub client_ca: String,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            version: "v1.36.4".into(),
+            history: SignedDuration::from_mins(5),
+            body_max: 3 << 20,
+            address: "127.0.0.1:6443".into(),
+            client_ca: String::new(),
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The name.
+    pub name: String,
+    /// The groups.
+    pub groups: Vec<String>,
+}
+
+impl User {
+    /// The administrator: what in-process clients are.
+    pub fn admin() -> User {
+        User { name: "admin".into(), groups: vec!["system:masters".into(), "system:authenticated".into()] }
+    }
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub uri: Uri,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+    /// Who asks.
+    pub user: User,
+}
+
+/// The source of uids and of generated name suffixes.
+pub trait Ids: Send {
+    /// The next 64 bits.
+    fn next(&mut self) -> u64;
+}
+
+/// What became of a request.
+pub enum Step {
+    /// It is answered.
+    Done(Response),
+    /// Something outside has to be asked first.
+    Call(Outbound, Pending),
+    /// It asks for a revision that is not there yet: resume it when the store has reached the revision, or at the
+    /// deadline.
+    Wait {
+        /// The revision to wait for.
+        revision: u64,
+        /// When to give up.
+        deadline: Timestamp,
+        /// The request.
+        pending: Pending,
+    },
+}
+
+/// A question to the outside. Nothing asks one yet: webhooks and conversions will.
+#[derive(Debug)]
+pub enum Outbound {}
+
+/// A request that was put aside.
+pub struct Pending {
+    request: Box<Request>,
+    deadline: Timestamp,
+}
+
+/// One request under way, with all that the verbs need.
+pub(super) struct Call<'a> {
+    pub request: &'a Request,
+    pub target: &'a Target,
+    pub query: &'a Query<'a>,
+    pub verb: Verb,
+    pub output: Output,
+    pub now: Timestamp,
+    pub ids: &'a mut dyn Ids,
+    pub warnings: Vec<String>,
+    /// Whether the request has waited for its revision as long as it may.
+    pub waited: bool,
+    /// The name of what was created, for the audit record.
+    pub name: String,
+}
+
+impl Call<'_> {
+    pub fn user_agent(&self) -> &str {
+        let agent = self.request.headers.get(http::header::USER_AGENT);
+        agent.and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// What a verb gives back: an answer, or the revision that it needs.
+pub(super) enum Answer {
+    Done(Response),
+    Wait(u64),
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Answer {
+        Answer::Done(response)
+    }
+}
+
+/// How long a request waits for a revision that is not there yet.
+const WAIT: SignedDuration = SignedDuration::from_secs(3);
+
+impl Server {
+    /// A server with the objects that a new cluster has.
+    pub fn new(config: Config, now: Timestamp, ids: &mut dyn Ids) -> Server {
+        let mut server = Server::restore(config, Store::default());
+        server.bootstrap(now, ids);
+        server
+    }
+
+    /// A server on a store that was kept.
+    pub fn restore(config: Config, store: Store) -> Server {
+        let registry = Registry::new();
+        let mut server = Server { store, registry, config: Arc::new(config), audit: Audit::default() };
+        server.serve_definitions();
+        server
+    }
+
+    /// An independent server with the same state and no requests behind it, in constant time.
+    pub fn fork(&self) -> Server {
+        Server { audit: Audit::default(), ..self.clone() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The store, for the front that makes its commits durable.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// What is served.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What was asked so far.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Forgets history that is older than [`Config::history`]. Fronts call it now and then.
+    pub fn tick(&mut self, now: Timestamp) {
+        self.store.mark(now);
+        self.store.compact_before(now - self.config.history);
+    }
+
+    /// Takes one request as far as it goes.
+    pub fn step(&mut self, request: Request, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        self.run(Pending { request: Box::new(request), deadline: now + WAIT }, now, ids)
+    }
+
+    /// Goes on with a request that was put aside.
+    pub fn resume(&mut self, pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        self.run(pending, now, ids)
+    }
+
+    fn run(&mut self, pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        let Pending { request, deadline } = pending;
+        match self.answer(&request, now, now >= deadline, ids) {
+            Answer::Done(response) => Step::Done(response),
+            Answer::Wait(revision) => {
+                Step::Wait { revision, deadline, pending: Pending { request, deadline } }
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &Request, now: Timestamp, waited: bool, ids: &mut dyn Ids) -> Answer {
+        let query = Query::parse(request.uri.query().unwrap_or_default());
+        let route = route::route(&self.registry, request.uri.path());
+        let (target, answer, name, reason, verb) = match route {
+            Ok(Route::Resource(target)) => {
+                let (answer, name, reason, verb) = self.resource(request, &target, &query, now, waited, ids);
+                (Some(target), answer, name, reason, verb)
+            }
+            Ok(other) => {
+                let response = self.other(request, &other, &query);
+                (None, Answer::Done(response), String::new(), "", method_verb(&request.method))
+            }
+            Err(lost) => (
+                None,
+                Answer::Done(lost_answer(&lost, request, &query)),
+                String::new(),
+                "",
+                method_verb(&request.method),
+            ),
+        };
+        if let Answer::Done(response) = &answer {
+            self.audit.push(Record {
+                time: now,
+                user: request.user.name.clone(),
+                verb,
+                path: request.uri.path().to_owned(),
+                group: target.as_ref().map(|t| t.resource.group.to_string()).unwrap_or_default(),
+                resource: target.as_ref().map(|t| t.resource.plural.to_string()).unwrap_or_default(),
+                subresource: target.as_ref().map(|t| t.subresource.clone()).unwrap_or_default(),
+                namespace: target.as_ref().map(|t| t.namespace.clone()).unwrap_or_default(),
+                name,
+                code: response.status.as_u16(),
+                reason,
+                revision: self.store.revision(),
+            });
+        }
+        answer
+    }
+
+    /// A request on a resource. Refusals become answers here, in the form the client reads.
+    fn resource(
+        &mut self,
+        request: &Request,
+        target: &Target,
+        query: &Query<'_>,
+        now: Timestamp,
+        waited: bool,
+        ids: &mut dyn Ids,
+    ) -> (Answer, String, &'static str, &'static str) {
+        let plain = plain_output(request, query);
+        let refuse = |status: Status, output: &Output, verb: &'static str| {
+            let reason = status.reason;
+            (Answer::Done(Response::refusal(output, &status)), target.name.clone(), reason, verb)
+        };
+        let verb = match route::verb(&request.method, target, query.flag("watch")) {
+            Ok(verb) => verb,
+            Err(status) => return refuse(status, &plain, method_verb(&request.method)),
+        };
+        let output = match negotiate::output(&request.headers, query.get("pretty"), true) {
+            Ok(output) => output,
+            Err(status) => return refuse(status, &plain, verb.as_str()),
+        };
+        let mut call = Call {
+            request,
+            target,
+            query,
+            verb,
+            output,
+            now,
+            ids,
+            warnings: Vec::new(),
+            waited,
+            name: target.name.clone(),
+        };
+        let result = self.dispatch(&mut call);
+        let (warnings, name) = (std::mem::take(&mut call.warnings), std::mem::take(&mut call.name));
+        match result {
+            Ok(Answer::Done(mut response)) => {
+                response.warn(&warnings);
+                (Answer::Done(response), name, "", verb.as_str())
+            }
+            Ok(wait) => (wait, name, "", verb.as_str()),
+            Err(status) => {
+                let (mut answer, name, reason, verb) =
+                    refuse(status, &Output { shape: Shape::Object, ..output }, verb.as_str());
+                if let Answer::Done(response) = &mut answer {
+                    response.warn(&warnings);
+                }
+                (answer, name, reason, verb)
+            }
+        }
+    }
+
+    fn dispatch(&mut self, call: &mut Call<'_>) -> Result<Answer> {
+        if call.request.body.len() > self.config.body_max {
+            return Err(too_large(self.config.body_max));
+        }
+        match (call.target.subresource.as_str(), call.verb) {
+            ("" | "status", Verb::Get) => self.get(call),
+            ("", Verb::List) => self.list(call),
+            ("", Verb::Watch) => self.watch(call),
+            ("", Verb::Create) => self.create(call).map(Answer::Done),
+            ("" | "status", Verb::Update) => self.update(call).map(Answer::Done),
+            ("" | "status", Verb::Patch) => self.patch(call).map(Answer::Done),
+            ("", Verb::Delete) => self.delete(call).map(Answer::Done),
+            ("", Verb::DeleteCollection) => self.delete_collection(call).map(Answer::Done),
+            ("scale", _) => self.scale(call).map(Answer::Done),
+            (subresource, verb) => {
+                let what = format!("{}/{subresource}", call.target.resource.plural);
+                Err(Status::method_not_supported(&call.target.resource.group, &what, verb.as_str()))
+            }
+        }
+    }
+
+    fn other(&mut self, request: &Request, route: &Route, query: &Query<'_>) -> Response {
+        if !matches!(request.method, Method::GET | Method::HEAD) {
+            return Response::text(405, "405 Method Not Allowed\n");
+        }
+        match route {
+            Route::ServerVersion => self.version(),
+            Route::Health(path) => self.health(path, query),
+            Route::Index => self.index(),
+            Route::OpenApi(path) => self.openapi(path, request),
+            Route::Groups { .. } | Route::Group(_) | Route::Version(..) => {
+                self.discovery(request, route, query)
+            }
+            Route::Resource(_) => unreachable!("resources are dispatched by verb"),
+        }
+    }
+}
+
+fn method_verb(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "get",
+        Method::HEAD => "head",
+        Method::POST => "post",
+        Method::PUT => "put",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        Method::OPTIONS => "options",
+        _ => "other",
+    }
+}
+
+fn plain_output(request: &Request, query: &Query<'_>) -> Output {
+    let fallback = Output { format: Format::Json, pretty: false, shape: Shape::Object };
+    negotiate::output(&request.headers, query.get("pretty"), false).unwrap_or(fallback)
+}
+
+fn lost_answer(lost: &Lost, request: &Request, query: &Query<'_>) -> Response {
+    match lost {
+        Lost::NoPath => Response::text(404, "404 page not found\n"),
+        Lost::NoResource => {
+            let mut response = Response::refusal(&plain_output(request, query), &Status::no_such_resource());
+            if request.uri.path().starts_with("/apis/apiextensions.k8s.io/v1beta1") {
+                response.warn(&[crate::crd::v1beta1_hint()]);
+            }
+            response
+        }
+    }
+}
+
+/// `413`, as kube-apiserver words it.
+pub fn too_large(limit: usize) -> Status {
+    let message = format!("Request entity too large: limit is {limit}");
+    Status::new(413, "RequestEntityTooLarge", message)
+}

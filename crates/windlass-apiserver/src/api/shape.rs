@@ -1,0 +1,162 @@
+//! The shapes in which objects are answered: as they are, as metadata, as rows of a Table.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::negotiate::Shape;
+use super::object::{load, serves_stored};
+use super::registry::{Flavor, Resource};
+use super::server::Call;
+use crate::print;
+use crate::status::{Result, Status};
+use crate::store::Object;
+
+/// What a row of a Table carries of its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+impl Include {
+    pub fn parse(call: &Call<'_>) -> Result<Include> {
+        match call.query.text("includeObject") {
+            "" | "Metadata" => Ok(Include::Metadata),
+            "None" => Ok(Include::None),
+            "Object" => Ok(Include::Object),
+            other => {
+                let mut errors = crate::field::Errors::default();
+                let path = crate::field::Path::Root.child("includeObject");
+                errors.not_supported(&path, &other.into(), &["Metadata", "None", "Object", ""]);
+                Err(Status::invalid("meta.k8s.io", "TableOptions", "", errors))
+            }
+        }
+    }
+}
+
+/// Appends an object in its own shape, with `kind` and `apiVersion`.
+pub(super) fn write_object(out: &mut Vec<u8>, resource: &Resource, object: &Object) {
+    if serves_stored(resource, object) {
+        out.extend_from_slice(object.body());
+    } else {
+        let tree = load(resource, object);
+        crate::codec::write_value(out, &sorted_if_custom(resource, tree));
+    }
+}
+
+/// Appends an object as an item of its list: built-in items go without `kind` and `apiVersion`.
+pub(super) fn write_item(out: &mut Vec<u8>, resource: &Resource, object: &Object) {
+    if resource.is_custom() {
+        return write_object(out, resource, object);
+    }
+    if serves_stored(resource, object) {
+        out.push(b'{');
+        out.extend_from_slice(object.item());
+        return;
+    }
+    let mut tree = load(resource, object);
+    if let Some(map) = tree.as_object_mut() {
+        map.shift_remove("kind");
+        map.shift_remove("apiVersion");
+    }
+    crate::codec::write_value(out, &tree);
+}
+
+/// Appends the metadata of an object.
+pub(super) fn write_partial(out: &mut Vec<u8>, version: &str, object: &Object) {
+    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/");
+    out.extend_from_slice(version.as_bytes());
+    out.extend_from_slice(b"\",\"metadata\":");
+    out.extend_from_slice(object.metadata());
+    out.push(b'}');
+}
+
+/// The tree of an object in its own shape.
+pub(super) fn object_tree(resource: &Resource, object: &Object) -> Value {
+    sorted_if_custom(resource, load(resource, object))
+}
+
+fn sorted_if_custom(resource: &Resource, mut tree: Value) -> Value {
+    if resource.is_custom() {
+        tree.sort_all_objects();
+    }
+    tree
+}
+
+/// The metadata of an object as a tree.
+pub(super) fn partial_tree(version: &str, object: &Object) -> Value {
+    let metadata: Value = serde_json::from_slice(object.metadata()).expect("stored bodies are JSON");
+    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata})
+}
+
+/// How a Table is made of objects of a resource.
+#[derive(Clone, Debug)]
+pub(super) struct Tabulator {
+    pub resource: Arc<Resource>,
+    pub version: &'static str,
+    pub include: Include,
+}
+
+impl Tabulator {
+    /// A Table of these objects.
+    pub fn table(
+        &self,
+        metadata: Map<String, Value>,
+        objects: &[Arc<Object>],
+        columns: bool,
+        now: Timestamp,
+    ) -> Value {
+        let rows = objects.iter().map(|object| self.row(object, now)).collect::<Vec<_>>();
+        self.frame(metadata, rows, columns)
+    }
+
+    /// A Table of these rows.
+    pub fn frame(&self, metadata: Map<String, Value>, rows: Vec<Value>, columns: bool) -> Value {
+        let definitions = match columns {
+            true => Value::Array(self.resource.columns.clone()),
+            false => Value::Null,
+        };
+        json!({
+            "kind": "Table",
+            "apiVersion": format!("meta.k8s.io/{}", self.version),
+            "metadata": metadata,
+            "columnDefinitions": definitions,
+            "rows": rows,
+        })
+    }
+
+    fn row(&self, object: &Object, now: Timestamp) -> Value {
+        let tree = load(&self.resource, object);
+        self.row_of(&tree, now)
+    }
+
+    /// The row of a tree.
+    pub fn row_of(&self, tree: &Value, now: Timestamp) -> Value {
+        let cells = match &self.resource.flavor {
+            Flavor::Builtin { .. } => print::cells(&self.resource.group, &self.resource.kind, tree, now),
+            Flavor::Custom { printer, .. } => print::custom_cells(printer, tree, now),
+        };
+        let mut row = Map::new();
+        row.insert("cells".into(), Value::Array(cells));
+        let object = match self.include {
+            Include::None => Value::Null,
+            Include::Metadata => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{}", self.version), "metadata": tree["metadata"]})
+            }
+            Include::Object => sorted_if_custom(&self.resource, tree.clone()),
+        };
+        row.insert("object".into(), object);
+        Value::Object(row)
+    }
+}
+
+/// The version of the shape, where it is not the object itself.
+pub(super) fn partial_version(shape: Shape) -> Option<&'static str> {
+    match shape {
+        Shape::Partial(version) | Shape::PartialList(version) => Some(version),
+        _ => None,
+    }
+}

@@ -1,0 +1,276 @@
+//! Replacing objects: PUT, and what patches end in.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::create::{place, remove_at, verdict};
+use super::object::{finalizers, meta_mut, meta_str};
+use super::options::WriteOptions;
+use super::registry::{Flavor, Resource};
+use super::response::Response;
+use super::server::{Call, Server};
+use crate::field::{Errors, Path};
+use crate::json::at;
+use crate::kinds::generation::Generation;
+use crate::kinds::meta;
+use crate::status::{Result, Status};
+use crate::store::Object;
+use crate::{crd, managed};
+
+impl Server {
+    pub(super) fn update(&mut self, call: &mut Call<'_>) -> Result<Response> {
+        let resource = call.target.resource.clone();
+        let options = WriteOptions::parse(call.query, call.user_agent(), "UpdateOptions")?;
+        let mut tree = super::decode::body(call, &resource, options.validation)?;
+        check_name(&tree, call)?;
+        place(&mut tree, &resource, &call.target.namespace)?;
+        call.warnings.extend(meta::dedup_owner_references(&mut tree));
+        let target = call.target;
+        let Some(current) = self.store.get(&resource.storage, &target.namespace, &target.name).cloned()
+        else {
+            if !resource.create_on_update || !target.subresource.is_empty() {
+                return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
+            }
+            if !meta_str(&tree, "resourceVersion").is_empty() {
+                return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
+            }
+            self.own(call, &resource, &options, None, &mut tree);
+            let object = self.insert(call, &resource, tree, options.dry_run)?;
+            return self.respond(call, &resource, &object, 201);
+        };
+        let old = self.load(&resource, &current);
+        check_uid(&tree, &old, &resource)?;
+        self.own(call, &resource, &options, Some(&old), &mut tree);
+        let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
+        self.respond(call, &resource, &object, 200)
+    }
+
+    /// Records who owns what after an ordinary write.
+    pub(super) fn own(
+        &self,
+        call: &Call<'_>,
+        resource: &Resource,
+        options: &WriteOptions,
+        old: Option<&Value>,
+        tree: &mut Value,
+    ) {
+        self.write_as(call, resource, options, |schema, write| managed::update(schema, old, tree, write));
+    }
+
+    /// Prepares, validates and stores a new state of an object. Gives back what the client is to see.
+    pub(super) fn replace(
+        &mut self,
+        call: &mut Call<'_>,
+        resource: &Arc<Resource>,
+        current: &Arc<Object>,
+        old: &Value,
+        mut tree: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Object>> {
+        self.admit(call, resource, &mut tree, Some(old))?;
+        self.check_revision(resource, old, &mut tree)?;
+        restore(resource, &call.target.subresource, old, &mut tree);
+        self.prepare_update(call, resource, old, &mut tree)?;
+        managed::settle(old, &mut tree);
+        if self.deletes_by_update(resource, old, &tree) {
+            let last = self.seal(resource, tree, current.revision())?;
+            if !dry_run {
+                self.remove(resource, current, call)?;
+            }
+            return Ok(Arc::new(last));
+        }
+        let object = self.put(resource, Some(current), tree, dry_run)?;
+        if !dry_run && object.revision() != current.revision() {
+            self.after_write(resource, &object, call)?;
+        }
+        Ok(object)
+    }
+
+    /// The client's resourceVersion must be the stored one; where the kind allows it, none at all will do.
+    fn check_revision(&self, resource: &Resource, old: &Value, tree: &mut Value) -> Result<()> {
+        let name = meta_str(old, "name");
+        let (have, want) = (meta_str(old, "resourceVersion"), meta_str(tree, "resourceVersion").to_owned());
+        if !want.is_empty() && want.parse::<u64>().is_err() {
+            let mut errors = Errors::default();
+            let path = Path::Root.child("metadata");
+            let detail = format!("strconv.ParseUint: parsing {want:?}: invalid syntax");
+            errors.invalid(&path.child("resourceVersion"), &json!(want), &detail);
+            return Err(Status::invalid(&resource.group, &resource.kind, name, errors));
+        }
+        if (want.is_empty() || want == "0") && resource.unconditional_update {
+            meta_mut(tree).insert("resourceVersion".into(), json!(have));
+            return Ok(());
+        }
+        if want.is_empty() || want == "0" {
+            let mut errors = Errors::default();
+            let path = Path::Root.child("metadata");
+            errors.invalid(&path.child("resourceVersion"), &json!(0), "must be specified for an update");
+            return Err(Status::invalid(&resource.group, &resource.plural, name, errors));
+        }
+        if want != have {
+            let why =
+                "the object has been modified; please apply your changes to the latest version and try again";
+            return Err(Status::conflict(&resource.group, &resource.plural, name, why));
+        }
+        Ok(())
+    }
+
+    fn prepare_update(
+        &self,
+        call: &mut Call<'_>,
+        resource: &Resource,
+        old: &Value,
+        tree: &mut Value,
+    ) -> Result<()> {
+        let status = call.target.subresource == "status";
+        match &resource.flavor {
+            Flavor::Builtin { .. } if resource.is_definitions() => {
+                let mut errors = Errors::default();
+                meta::keep_system_fields(tree, old);
+                if status {
+                    crd::prepare_status_update(tree, old);
+                    crd::validate_status_update(tree, &mut errors);
+                } else {
+                    crd::prepare_update(tree, old);
+                    crd::validate_update(tree, old, &mut errors);
+                    call.warnings.extend(crd::warnings(tree, Some(old)));
+                }
+                meta::validate_update(tree, old, true, &mut errors);
+                verdict(resource, tree, errors)
+            }
+            Flavor::Builtin { hooks, .. } => {
+                let context = self.context(call, resource);
+                match status {
+                    true => hooks.update_status(tree, old, &context)?,
+                    false => hooks.update(tree, old, &context)?,
+                }
+                call.warnings.extend((hooks.warnings)(tree, Some(old)));
+                Ok(())
+            }
+            Flavor::Custom { definition, version, .. } => {
+                let version = &definition.versions[*version];
+                meta::keep_system_fields(tree, old);
+                Generation::SPEC.keep(tree, old);
+                if !status && custom_changed(old, tree, version.has_status) {
+                    bump_generation(old, tree);
+                }
+                let mut errors = Errors::default();
+                meta::validate_update(tree, old, false, &mut errors);
+                match status {
+                    true => version.validate_status(tree, old, &mut errors),
+                    false => version.validate(tree, Some(old), &mut errors),
+                }
+                call.warnings.extend(version.deprecation.clone());
+                verdict(resource, tree, errors)
+            }
+        }
+    }
+
+    /// Whether this update takes the last finalizer from an object that is being deleted.
+    fn deletes_by_update(&self, resource: &Resource, old: &Value, tree: &Value) -> bool {
+        let deleting = at(old, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null());
+        let grace = at(old, &["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64).unwrap_or(0);
+        let emptied = finalizers(tree).is_empty();
+        let namespace_done = !resource.is_namespaces()
+            || at(tree, &["spec", "finalizers"]).and_then(Value::as_array).is_none_or(Vec::is_empty);
+        deleting && grace == 0 && emptied && namespace_done
+    }
+}
+
+/// The name in the body is the name in the path.
+fn check_name(tree: &Value, call: &Call<'_>) -> Result<()> {
+    let (name, namespace) = (meta_str(tree, "name"), meta_str(tree, "namespace"));
+    let target = call.target;
+    if name.is_empty() {
+        let why = "name must be provided";
+        let message =
+            format!("the name of the object ({} based on URL) was undeterminable: {why}", target.name);
+        return Err(Status::bad_request(message));
+    }
+    if name != target.name {
+        let message =
+            format!("the name of the object ({name}) does not match the name on the URL ({})", target.name);
+        return Err(Status::bad_request(message));
+    }
+    if !target.namespace.is_empty() && !namespace.is_empty() && namespace != target.namespace {
+        let message = format!(
+            "the namespace of the object ({namespace}) does not match the namespace on the request ({})",
+            target.namespace
+        );
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// A uid in the body is a precondition.
+pub(super) fn check_uid(tree: &Value, old: &Value, resource: &Resource) -> Result<()> {
+    let (want, have) = (meta_str(tree, "uid"), meta_str(old, "uid"));
+    if want.is_empty() || want == have {
+        return Ok(());
+    }
+    let why = format!("Precondition failed: UID in precondition: {want}, UID in object meta: {have}");
+    Err(Status::conflict(&resource.group, &resource.plural, meta_str(old, "name"), &why))
+}
+
+/// Puts back what a writer of this subresource may not change.
+fn restore(resource: &Resource, subresource: &str, old: &Value, tree: &mut Value) {
+    if resource.is_custom() && subresource == "status" {
+        let managed = at(tree, &["metadata", "managedFields"]).cloned();
+        let status = tree.get("status").cloned();
+        let revision = meta_str(tree, "resourceVersion").to_owned();
+        *tree = old.clone();
+        let object = tree.as_object_mut().expect("objects are JSON objects");
+        object.remove("status");
+        if let Some(status) = status {
+            object.insert("status".into(), status);
+        }
+        let meta = meta_mut(tree);
+        meta.insert("resourceVersion".into(), json!(revision));
+        meta.remove("managedFields");
+        if let Some(managed) = managed {
+            meta.insert("managedFields".into(), managed);
+        }
+        return;
+    }
+    for path in resource.reset_paths(subresource) {
+        let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+        match at(old, &keys) {
+            Some(value) => set_at(tree, path, value.clone()),
+            None => remove_at(tree, path),
+        }
+    }
+}
+
+fn set_at(tree: &mut Value, path: &[String], value: Value) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut place = tree;
+    for key in parents {
+        let Some(map) = place.as_object_mut() else { return };
+        place = map.entry(key.clone()).or_insert_with(|| json!({}));
+    }
+    if let Some(map) = place.as_object_mut() {
+        map.insert(last.clone(), value);
+    }
+}
+
+fn bump_generation(old: &Value, tree: &mut Value) {
+    let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or(0);
+    meta_mut(tree).insert("generation".into(), json!(generation + 1));
+}
+
+/// A custom object's generation counts changes of everything but metadata and (where it is a subresource) status.
+fn custom_changed(old: &Value, tree: &Value, has_status: bool) -> bool {
+    let relevant = |tree: &Value| {
+        let mut copy = tree.clone();
+        if let Some(object) = copy.as_object_mut() {
+            object.remove("metadata");
+            object.remove("apiVersion");
+            if has_status {
+                object.remove("status");
+            }
+        }
+        copy
+    };
+    relevant(old) != relevant(tree)
+}

@@ -1,0 +1,345 @@
+//! Watches: a cursor in the log, for the front to poll.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::filter::Filter;
+use super::list::{check_options, expired, parse_revision, too_large_revision};
+use super::negotiate::{Output, Shape, not_acceptable};
+use super::registry::Resource;
+use super::response::{Body, Response};
+use super::server::{Answer, Call, Server};
+use super::shape::{self, Include, Tabulator};
+use crate::codec::Format;
+use crate::status::{Result, Status};
+use crate::store::{Event, EventType, Object, Snapshot, Store, Unreadable};
+
+/// About how many bytes of events are written at a time.
+const CHUNK: usize = 64 << 10;
+/// How often a quiet watch that asked for bookmarks gets one.
+const BOOKMARK: SignedDuration = SignedDuration::from_mins(1);
+/// How long before its end a watch gets its last bookmark.
+const LAST_BOOKMARK: SignedDuration = SignedDuration::from_secs(2);
+/// The shortest time a watch lasts when the client names none; up to as long again is added.
+const TIMEOUT_SECS: i64 = 1800;
+
+/// What a watch has for its client.
+pub enum WatchPoll {
+    /// Events, ready to be sent.
+    Data(Bytes),
+    /// Nothing until the store changes, or until this time.
+    Idle(Timestamp),
+    /// The watch is over.
+    End,
+}
+
+/// A watch: a value that knows how far it has read.
+pub struct Watch {
+    resource: Arc<Resource>,
+    filter: Filter,
+    output: Output,
+    include: Include,
+    /// The state that the client is told first.
+    initial: Option<Initial>,
+    /// All events up to this revision were sent or did not concern the client.
+    seen: u64,
+    bookmarks: bool,
+    bookmark_due: Timestamp,
+    last_bookmark_sent: bool,
+    deadline: Timestamp,
+    columns_sent: bool,
+    ended: bool,
+}
+
+struct Initial {
+    snapshot: Snapshot,
+    after: Option<String>,
+    /// A bookmark tells the client when it has seen everything.
+    mark_end: bool,
+}
+
+impl Server {
+    pub(super) fn watch(&mut self, call: &mut Call<'_>) -> Result<Answer> {
+        let resource = call.target.resource.clone();
+        check_options(call)?;
+        if matches!(call.output.shape, Shape::PartialList(_)) {
+            return Err(not_acceptable());
+        }
+        let filter = Filter::parse(call)?;
+        let include = Include::parse(call)?;
+        let wanted = parse_revision(call.query.text("resourceVersion"))?;
+        let bookmarks = call.query.flag("allowWatchBookmarks");
+        let asked = call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
+        // Without a revision a watch starts with what there is; so it was before clients could ask for it.
+        let send_initial = asked.unwrap_or(wanted.unwrap_or(0) == 0);
+        let current = self.store.revision();
+        if let Some(revision) = wanted.filter(|revision| *revision > current)
+            && send_initial
+        {
+            if call.waited {
+                return Err(too_large_revision(revision, current));
+            }
+            return Ok(Answer::Wait(revision));
+        }
+        let deadline = call.now + self.watch_timeout(call)?;
+        let initial = send_initial.then(|| Initial {
+            snapshot: self.store.list(&resource.storage),
+            after: None,
+            mark_end: bookmarks,
+        });
+        let seen = match (&initial, wanted) {
+            (Some(initial), _) => initial.snapshot.revision(),
+            (None, Some(revision)) if revision > 0 => revision,
+            (None, _) => current,
+        };
+        let watch = Watch {
+            resource,
+            filter,
+            output: call.output,
+            include,
+            initial,
+            seen,
+            bookmarks,
+            bookmark_due: call.now + BOOKMARK,
+            last_bookmark_sent: false,
+            deadline,
+            columns_sent: false,
+            ended: false,
+        };
+        let content_type = match call.output.format {
+            Format::Yaml => return Err(not_acceptable()),
+            _ => "application/json",
+        };
+        Ok(Response::new(200, content_type, Body::Watch(Box::new(watch))).into())
+    }
+
+    /// The client's timeout, or a random one, so that clients that started together do not come back together.
+    fn watch_timeout(&self, call: &mut Call<'_>) -> Result<SignedDuration> {
+        let seconds = match call.query.int("timeoutSeconds")? {
+            Some(seconds) if seconds > 0 => seconds,
+            _ => TIMEOUT_SECS + (call.ids.next() % TIMEOUT_SECS as u64) as i64,
+        };
+        Ok(SignedDuration::from_secs(seconds.min(1 << 32)))
+    }
+}
+
+impl Watch {
+    /// The kind whose changes concern this watch.
+    pub fn resource(&self) -> &Resource {
+        &self.resource
+    }
+
+    /// What there is for the client now. `store` must be the server's, at any later time.
+    pub fn poll(&mut self, store: &Store, now: Timestamp) -> WatchPoll {
+        if self.ended {
+            return WatchPoll::End;
+        }
+        let mut out = Vec::new();
+        if self.initial.is_some() {
+            self.write_initial(&mut out, now);
+            if !out.is_empty() {
+                return WatchPoll::Data(out.into());
+            }
+        }
+        if let Err(status) = self.write_events(store, &mut out, now) {
+            self.ended = true;
+            self.write_error(&mut out, &status);
+            return WatchPoll::Data(out.into());
+        }
+        self.write_bookmarks(&mut out, now);
+        if !out.is_empty() {
+            return WatchPoll::Data(out.into());
+        }
+        if now >= self.deadline {
+            self.ended = true;
+            return WatchPoll::End;
+        }
+        WatchPoll::Idle(self.wake_at())
+    }
+
+    fn wake_at(&self) -> Timestamp {
+        if !self.bookmarks {
+            return self.deadline;
+        }
+        let last = self.deadline - LAST_BOOKMARK;
+        let last = if self.last_bookmark_sent { self.deadline } else { last };
+        self.bookmark_due.min(last).min(self.deadline)
+    }
+
+    /// The objects that are there already, and the bookmark after them.
+    fn write_initial(&mut self, out: &mut Vec<u8>, now: Timestamp) {
+        let Some(mut initial) = self.initial.take() else { return };
+        let mut last = None;
+        let mut rest = false;
+        let one = self.filter.key(&self.resource);
+        let single = one.as_ref().map(|key| initial.snapshot.get(key).into_iter().collect::<Vec<_>>());
+        let range = initial.snapshot.range(self.filter.namespace.as_deref(), initial.after.as_deref());
+        let objects: Box<dyn Iterator<Item = &Arc<Object>>> = match single {
+            Some(objects) => Box::new(objects.into_iter()),
+            None => Box::new(range),
+        };
+        for object in objects {
+            if !self.filter.matches(object) {
+                continue;
+            }
+            let written = Encoder::new(&self.resource, self.output, self.include, self.columns_sent)
+                .event("ADDED", object, now);
+            self.columns_sent = true;
+            out.extend_from_slice(&written);
+            if out.len() >= CHUNK && one.is_none() {
+                last = Some(object.key().to_owned());
+                rest = true;
+                break;
+            }
+        }
+        if rest {
+            initial.after = last;
+            self.initial = Some(initial);
+        } else if initial.mark_end {
+            self.write_bookmark(out, true, now);
+        }
+    }
+
+    fn write_events(&mut self, store: &Store, out: &mut Vec<u8>, now: Timestamp) -> Result<()> {
+        if store.revision() <= self.seen {
+            return Ok(());
+        }
+        let events =
+            store.events(&self.resource.storage, self.seen).map_err(|unreadable| match unreadable {
+                Unreadable::Compacted { oldest, .. } => {
+                    expired(&format!("too old resource version: {} ({oldest})", self.seen))
+                }
+                Unreadable::Future { .. } => Status::internal("the store went back in time"),
+            })?;
+        let mut seen = store.revision();
+        for event in events {
+            if let Some((kind, object)) = self.concerns(event) {
+                let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
+                out.extend_from_slice(&encoder.event(kind, &object, now));
+                self.columns_sent = true;
+            }
+            if out.len() >= CHUNK {
+                seen = event.revision;
+                break;
+            }
+        }
+        self.seen = seen;
+        Ok(())
+    }
+
+    /// What an event is to this client: an object that comes to match its selectors is new to it, one that no
+    /// longer does is gone.
+    fn concerns(&self, event: &Event) -> Option<(&'static str, Arc<Object>)> {
+        let before = event.previous.as_ref().is_some_and(|object| self.filter.matches(object));
+        match event.kind {
+            EventType::Added => self.filter.matches(&event.object).then(|| ("ADDED", event.object.clone())),
+            EventType::Deleted => before.then(|| ("DELETED", event.served())),
+            EventType::Modified => match (before, self.filter.matches(&event.object)) {
+                (true, true) => Some(("MODIFIED", event.object.clone())),
+                (false, true) => Some(("ADDED", event.object.clone())),
+                (true, false) => {
+                    let last = event.previous.as_ref()?.with_revision(event.revision);
+                    Some(("DELETED", Arc::new(last)))
+                }
+                (false, false) => None,
+            },
+        }
+    }
+
+    fn write_bookmarks(&mut self, out: &mut Vec<u8>, now: Timestamp) {
+        if !self.bookmarks || self.initial.is_some() {
+            return;
+        }
+        let last_due =
+            !self.last_bookmark_sent && now >= self.deadline - LAST_BOOKMARK && now < self.deadline;
+        if now < self.bookmark_due && !last_due {
+            return;
+        }
+        self.bookmark_due = now + BOOKMARK;
+        self.last_bookmark_sent |= last_due;
+        self.write_bookmark(out, false, now);
+    }
+
+    fn write_bookmark(&mut self, out: &mut Vec<u8>, initial_end: bool, now: Timestamp) {
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".into(), json!(self.seen.to_string()));
+        if initial_end {
+            metadata.insert("annotations".into(), json!({"k8s.io/initial-events-end": "true"}));
+        }
+        let tree = json!({"kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata});
+        let tree = super::decode::bookmark(&self.resource, tree);
+        let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
+        out.extend_from_slice(&encoder.tree("BOOKMARK", tree, self.seen, now));
+    }
+
+    fn write_error(&self, out: &mut Vec<u8>, status: &Status) {
+        out.extend_from_slice(&frame("ERROR", &status.to_value()));
+    }
+}
+
+/// Writes events in the shape of a watch.
+struct Encoder<'a> {
+    resource: &'a Arc<Resource>,
+    output: Output,
+    include: Include,
+    columns_sent: bool,
+}
+
+impl<'a> Encoder<'a> {
+    fn new(resource: &'a Arc<Resource>, output: Output, include: Include, columns_sent: bool) -> Encoder<'a> {
+        Encoder { resource, output, include, columns_sent }
+    }
+
+    fn event(&self, kind: &str, object: &Arc<Object>, now: Timestamp) -> Vec<u8> {
+        let mut out = Vec::with_capacity(object.body().len() + 40);
+        open(&mut out, kind);
+        match self.output.shape {
+            Shape::Object => shape::write_object(&mut out, self.resource, object),
+            Shape::Partial(version) | Shape::PartialList(version) => {
+                shape::write_partial(&mut out, version, object)
+            }
+            Shape::Table(_) => {
+                return self.tree(kind, shape::object_tree(self.resource, object), object.revision(), now);
+            }
+        }
+        close(&mut out);
+        out
+    }
+
+    fn tree(&self, kind: &str, tree: Value, revision: u64, now: Timestamp) -> Vec<u8> {
+        let value = match self.output.shape {
+            Shape::Object => tree,
+            Shape::Partial(version) | Shape::PartialList(version) => {
+                json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": tree["metadata"]})
+            }
+            Shape::Table(version) => {
+                let tabulator = Tabulator { resource: self.resource.clone(), version, include: self.include };
+                let mut metadata = Map::new();
+                metadata.insert("resourceVersion".into(), json!(revision.to_string()));
+                tabulator.frame(metadata, vec![tabulator.row_of(&tree, now)], !self.columns_sent)
+            }
+        };
+        frame(kind, &value)
+    }
+}
+
+fn frame(kind: &str, object: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    open(&mut out, kind);
+    crate::codec::write_value(&mut out, object);
+    close(&mut out);
+    out
+}
+
+fn open(out: &mut Vec<u8>, kind: &str) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+}
+
+fn close(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"}\n");
+}
