@@ -1,0 +1,6 @@
+//! The server as its clients see it, one synchronous step at a time.
+
+mod basics;
+mod custom;
+mod watches;
+mod world;

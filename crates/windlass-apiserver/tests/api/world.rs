@@ -1,0 +1,158 @@
+//! A server to ask, with time and identifiers in the test's hands.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, header};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use windlass_apiserver::api::{Body, Config, Ids, Request, Response, Server, Step, User, Watch, WatchPoll};
+
+/// Deterministic identifiers.
+pub struct Counter(u64);
+
+impl Ids for Counter {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ (self.0 >> 29)
+    }
+}
+
+/// A server and what it takes in.
+pub struct World {
+    pub server: Server,
+    pub now: Timestamp,
+    ids: Counter,
+}
+
+/// An answer, read whole.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {}", self.text))
+    }
+
+    /// The body, after making sure of the status code.
+    #[track_caller]
+    pub fn expect(&self, code: u16) -> Value {
+        assert_eq!(self.code, code, "{}", self.text);
+        self.json()
+    }
+
+    /// The texts of the `Warning` headers.
+    pub fn warnings(&self) -> Vec<String> {
+        self.headers.get_all(header::WARNING).iter().map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl World {
+    pub fn new() -> World {
+        let now = "2026-11-15T12:00:00Z".parse().unwrap();
+        let mut ids = Counter(42);
+        World { server: Server::new(Config::default(), now, &mut ids), now, ids }
+    }
+
+    pub fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    fn step(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Bytes,
+    ) -> Response {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let uri = path.parse().unwrap_or_else(|e| panic!("{path}: {e}"));
+        let request = Request { method, uri, headers: map, body, user: User::admin() };
+        match self.server.step(request, self.now, &mut self.ids) {
+            Step::Done(response) => response,
+            Step::Call(outbound, _) => match outbound {},
+            Step::Wait { deadline, pending, .. } => {
+                self.now = deadline;
+                match self.server.resume(pending, self.now, &mut self.ids) {
+                    Step::Done(response) => response,
+                    _ => panic!("waited twice"),
+                }
+            }
+        }
+    }
+
+    pub fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let response = self.step(method.parse().unwrap(), path, headers, body.into());
+        let mut bytes = Vec::new();
+        match response.body {
+            Body::Full(all) => bytes.extend_from_slice(&all),
+            Body::List(mut list) => {
+                while let Some(chunk) = list.next_chunk() {
+                    bytes.extend_from_slice(&chunk);
+                }
+            }
+            Body::Watch(_) => panic!("use watch()"),
+        }
+        let text = String::from_utf8(bytes).unwrap();
+        Answer { code: response.status.as_u16(), headers: response.headers, text }
+    }
+
+    pub fn get(&mut self, path: &str) -> Answer {
+        self.ask("GET", path, &[], "")
+    }
+
+    pub fn post(&mut self, path: &str, body: &Value) -> Answer {
+        self.ask("POST", path, &[("content-type", "application/json")], body.to_string())
+    }
+
+    pub fn put(&mut self, path: &str, body: &Value) -> Answer {
+        self.ask("PUT", path, &[("content-type", "application/json")], body.to_string())
+    }
+
+    pub fn patch(&mut self, kind: &str, path: &str, body: &Value) -> Answer {
+        let media = match kind {
+            "apply" => "application/apply-patch+yaml".to_owned(),
+            "strategic" => "application/strategic-merge-patch+json".to_owned(),
+            kind => format!("application/{kind}-patch+json"),
+        };
+        self.ask("PATCH", path, &[("content-type", &media)], body.to_string())
+    }
+
+    pub fn delete(&mut self, path: &str) -> Answer {
+        self.ask("DELETE", path, &[], "")
+    }
+
+    pub fn watch(&mut self, path: &str) -> Watch {
+        match self.step(Method::GET, path, &[], Bytes::new()).body {
+            Body::Watch(watch) => *watch,
+            Body::Full(bytes) => panic!("{}", String::from_utf8_lossy(&bytes)),
+            Body::List(_) => panic!("a list"),
+        }
+    }
+
+    /// All events that a watch has now.
+    pub fn events(&self, watch: &mut Watch) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            match watch.poll(self.server.store(), self.now) {
+                WatchPoll::Data(bytes) => {
+                    let text = String::from_utf8(bytes.to_vec()).unwrap();
+                    events.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+                }
+                WatchPoll::Idle(_) | WatchPoll::End => return events,
+            }
+        }
+    }
+}
