@@ -164,6 +164,38 @@ fn yaml_is_what_go_makes_of_it() {
     }
 }
 
+/// Answers of a real kube-apiserver 1.36.4 for a custom kind.
+#[test]
+fn metadata_of_custom_objects_is_canonical_and_sorted() {
+    let types = schema::builtin();
+    let read = |metadata: Value| {
+        let mut object = serde_json::json!({"spec": {"z": 1, "a": 2}, "metadata": metadata});
+        let mut unknown = Vec::new();
+        codec::canonical_meta(types, "spec.t", &mut object, &mut unknown)
+            .map(|()| (written(&object), unknown))
+            .map_err(|e| e.to_string())
+    };
+    let metadata = serde_json::json!({"name": "a", "foo": 1, "labels": {"b": "x", "a": "y"}, "creationTimestamp": null,
+        "finalizers": []});
+    let (object, unknown) = read(metadata).unwrap();
+    assert_eq!(object, r#"{"spec":{"z":1,"a":2},"metadata":{"labels":{"a":"y","b":"x"},"name":"a"}}"#);
+    assert_eq!(unknown, ["spec.t.metadata.foo"]);
+    assert_eq!(read(Value::Null).unwrap().0, r#"{"spec":{"z":1,"a":2},"metadata":{}}"#);
+    for (metadata, message) in [
+        (
+            serde_json::json!({"labels": 1}),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string",
+        ),
+        (
+            serde_json::json!({"labels": {"a": 1}}),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string",
+        ),
+        (serde_json::json!("x"), "json: cannot unmarshal string into Go value of type v1.ObjectMeta"),
+    ] {
+        assert_eq!(read(metadata).unwrap_err(), message);
+    }
+}
+
 /// Schemas contain schemas, in JSON and in protobuf: neither may exhaust the stack.
 #[test]
 fn deep_schemas_are_read_or_refused() {
