@@ -62,6 +62,9 @@ pub fn check_json_patch(patch: &Value) -> Result<Vec<String>, PatchError> {
 /// Where it differs from RFC 6902, it does so as upstream: `replace` of an absent object member adds it, `test` of
 /// an absent member against `null` holds, `copy` of an absent member writes `null`, negative indices count from
 /// the end, and a path that lacks its leading slash loses its first segment.
+///
+/// One difference from upstream is on purpose: upstream's `test` compares texts as they were written, so that
+/// `"<"` never equals the `"\u003c"` that its encoder makes of it; this one compares values.
 pub fn json_patch(target: &mut Value, patch: &Value) -> Result<(), PatchError> {
     let operations = match patch {
         Value::Null => return Ok(()),
@@ -101,10 +104,7 @@ impl Patcher<'_> {
             "add" => self.add(text("path")?, value.clone()),
             "remove" => self.remove(text("path")?).map(drop),
             "replace" => self.replace(text("path")?, value),
-            "move" => {
-                let moved = self.remove(text("from")?)?;
-                self.add(text("path")?, moved)
-            }
+            "move" => self.relocate(text("from")?, text("path")),
             "test" => self.test(text("path")?, value),
             "copy" => self.copy(text("from")?, text("path")?),
             other => Err(rejected(format!("Unexpected kind: {other}"))),
@@ -113,6 +113,17 @@ impl Patcher<'_> {
 
     fn add(&mut self, path: &str, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
+        self.insert(path, value)
+    }
+
+    /// `move`. A value that does not go deeper need not be measured, however large it is.
+    fn relocate(&mut self, from: &str, path: Result<&str, PatchError>) -> Result<(), PatchError> {
+        let value = self.remove(from)?;
+        let path = path?;
+        if segments(path) > segments(from) { self.add(path, value) } else { self.insert(path, value) }
+    }
+
+    fn insert(&mut self, path: &str, value: Value) -> Result<(), PatchError> {
         let (container, key) = parent(self.root, path)?;
         match container {
             Value::Object(map) => {
@@ -190,10 +201,14 @@ impl Patcher<'_> {
     }
 
     fn check_depth(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
-        let depth = path.matches('/').count() + depth(value, &mut self.work);
+        let depth = segments(path) + depth(value, &mut self.work);
         spend(&mut self.work, 0)?;
         if depth > DEPTH_MAX { Err(rejected("exceeded max depth".into())) } else { Ok(()) }
     }
+}
+
+fn segments(path: &str) -> usize {
+    path.matches('/').count()
 }
 
 /// How many containers are nested in each other; the values that it took to find out are added to `seen`.

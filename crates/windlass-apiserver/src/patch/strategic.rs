@@ -217,8 +217,8 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, shape: &Shape<
         let key = directive.strip_prefix(SET_ORDER).and_then(|rest| rest.strip_prefix('/'));
         let malformed = || PatchError::Malformed("invalid patch format of setElementOrder list".into());
         let key = key.ok_or_else(malformed)?;
-        let old = original.get(key).cloned().map(into_list).transpose()?;
-        let new = patch.get(key).cloned().map(into_list).transpose()?;
+        let old = original.swap_remove(key).map(into_list).transpose()?;
+        let new = patch.swap_remove(key).map(into_list).transpose()?;
         let plan = shape.list_field(key)?;
         check_order(new.as_deref().unwrap_or_default(), &order, plan.merge_key)?;
         let kind = |old: &[Value], new: &[Value]| element_kind(&[old, new]);
@@ -241,7 +241,6 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, shape: &Shape<
         let patch_order = Ranks::of(&order, plan.merge_key);
         let arranged = arrange(merged, &patch_order, &server_order, plan.merge_key);
         original.insert(key.to_owned(), Value::Array(arranged));
-        patch.swap_remove(key);
     }
     Ok(())
 }
