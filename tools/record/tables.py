@@ -1,5 +1,9 @@
-"""Records how objects are printed: (group, kind, object, cells, time). Cells of all columns, those of `-o wide` included."""
-import base64, datetime, subprocess, tempfile, time
+"""Records how objects are printed: (group, kind, object, cells, time). Cells of all columns, those of `-o wide` included.
+
+`tables.py early` records the kinds that are not yet served by default instead; it wants a server that was started with
+`--runtime-config=api/all=true --feature-gates=AllAlpha=true,AllBeta=true`.
+"""
+import base64, datetime, subprocess, sys, tempfile, time
 
 from server import NAMESPACE, collection, lean, must, prepare, remove, request, write
 
@@ -100,7 +104,7 @@ def cells(path):
     return table, now
 
 
-def add(api, resource, kind, body, status=None, namespaced=True, deleted=False, subresource="status", read_as=None):
+def add(api, resource, kind, body, status=None, namespaced=True, deleted=False, subresource="status", read_as=None, scale=False):
     path = collection(api, resource, namespaced)
     body = {"apiVersion": api, "kind": kind, **body}
     body["metadata"] = {**body.get("metadata", {})}
@@ -118,6 +122,8 @@ def add(api, resource, kind, body, status=None, namespaced=True, deleted=False, 
         if deleted:
             request("DELETE", item)
         read(read_as or api, kind, item if read_as is None else item.replace(f"/{api}/", f"/{read_as}/"))
+        if scale:
+            read("autoscaling/v1", "Scale", item + "/scale")
     finally:
         remove(item)
 
@@ -139,7 +145,7 @@ def workloads():
     add("v1", "replicationcontrollers", "ReplicationController", {"spec": {"replicas": 3, "selector": {"b": "2", "app": "web"}, "template": template()}},
         {"replicas": 2, "readyReplicas": 1})
     expressions = {"replicas": 3, "selector": SELECTOR, "template": template()}
-    add("apps/v1", "replicasets", "ReplicaSet", {"spec": expressions}, {"replicas": 2, "readyReplicas": 1, "fullyLabeledReplicas": 1})
+    add("apps/v1", "replicasets", "ReplicaSet", {"spec": expressions}, {"replicas": 2, "readyReplicas": 1, "fullyLabeledReplicas": 1}, scale=True)
     add("apps/v1", "deployments", "Deployment", {"spec": expressions}, {"replicas": 3, "readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1, "unavailableReplicas": 2})
     add("apps/v1", "deployments", "Deployment", {"spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template()}})
     add("apps/v1", "statefulsets", "StatefulSet", {"spec": {**expressions, "serviceName": "s"}}, {"replicas": 3, "readyReplicas": 1})
@@ -349,16 +355,71 @@ def cluster():
     devices()
 
 
-def signing_requests():
+def openssl(folder, *arguments):
+    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def signing_request(*form):
+    """A request for a certificate, in base64."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=record", "-keyout", f"{folder}/key", "-out", f"{folder}/csr"], check=True, capture_output=True)
-        text = base64.b64encode(open(f"{folder}/csr", "rb").read()).decode()
-    base = {"request": text, "signerName": "example.com/signer", "usages": ["client auth"]}
+        openssl(folder, "req", "-new", "-newkey", "rsa:3072", "-nodes", "-subj", "/CN=record", "-keyout", "key", "-out", "csr", *form)
+        return base64.b64encode(open(f"{folder}/csr", "rb").read()).decode()
+
+
+def signing_requests():
+    base = {"request": signing_request(), "signerName": "example.com/signer", "usages": ["client auth"]}
     for seconds, kinds in ((None, []), (3600, ["Approved"]), (86400 * 3, ["Denied"]), (600, ["Failed"])):
         path = ("certificates.k8s.io/v1", "certificatesigningrequests", "CertificateSigningRequest")
         spec = base if seconds is None else {**base, "expirationSeconds": seconds}
         conditions = [condition(kind, reason="R") for kind in kinds]
         add(*path, {"spec": spec}, {"conditions": conditions} if kinds else None, namespaced=False, subresource="status" if "Failed" in kinds else "approval")
+
+
+def early():
+    def since(kind, status="True", **span):
+        return condition(kind, status, reason="Because", message="", lastTransitionTime=ago(**span))
+    candidate = {"leaseName": "l", "pingTime": micro(minutes=1), "renewTime": micro(minutes=1), "binaryVersion": "1.36.0", "emulationVersion": "1.35.0", "strategy": "OldestEmulationVersion"}
+    add("coordination.k8s.io/v1beta1", "leasecandidates", "LeaseCandidate", {"spec": candidate})
+    with tempfile.TemporaryDirectory() as folder:
+        openssl(folder, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=record", "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", "key", "-out", "ca")
+        bundle = open(f"{folder}/ca").read()
+    trust = ("certificates.k8s.io/v1beta1", "clustertrustbundles", "ClusterTrustBundle")
+    add(*trust, {"spec": {"trustBundle": bundle}}, namespaced=False)
+    add(*trust, {"metadata": {"name": "example.com:signer:a"}, "spec": {"signerName": "example.com/signer", "trustBundle": bundle}}, namespaced=False)
+    pod = {"signerName": "example.com/signer", "podName": "p", "podUID": "1", "serviceAccountName": "default", "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3",
+           "stubPKCS10Request": signing_request("-outform", "DER"), "unverifiedUserAnnotations": {"example.com/b": "2", "example.com/a": "1"}}
+    for conditions in ([], ["Denied"], ["Failed"]):
+        add("certificates.k8s.io/v1beta1", "podcertificaterequests", "PodCertificateRequest", {"spec": pod}, {"conditions": [since(kind, minutes=1) for kind in conditions]} if conditions else None)
+    versions = [{"apiServerID": f"s{n}", "encodingVersion": "v1", "decodableVersions": ["v1"], "servedVersions": ["v1"]} for n in range(4)]
+    for count in (0, 2, 4):
+        status = {"storageVersions": versions[:count], "commonEncodingVersion": "v1"} if count else None
+        add("internal.apiserver.k8s.io/v1alpha1", "storageversions", "StorageVersion", {"metadata": {"name": f"record.x{count}"}, "spec": {}}, status, namespaced=False)
+    migrations = ("storagemigration.k8s.io/v1beta1", "storageversionmigrations", "StorageVersionMigration")
+    add(*migrations, {"spec": {"resource": {"group": "apps", "resource": "deployments"}}}, namespaced=False)
+    for done in (["Running"], ["Succeeded"], ["Failed"]):
+        add(*migrations, {"spec": {"resource": {"group": "", "resource": "pods"}}}, {"resourceVersion": "1", "conditions": [since(kind, minutes=1) for kind in done]}, namespaced=False)
+    policies = {"gang": {"minCount": 3}}, {"basic": {}}
+    workload = {"spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": policies[1]}]}}
+    add("scheduling.k8s.io/v1alpha2", "workloads", "Workload", workload)
+    referred = collection("scheduling.k8s.io/v1alpha2", "workloads")
+    must("POST", referred, {"metadata": {"name": "w"}, **workload})
+    groups = ("scheduling.k8s.io/v1alpha2", "podgroups", "PodGroup")
+    for policy in policies:
+        add(*groups, {"spec": {"schedulingPolicy": policy}})
+    reference = {"podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}}
+    for conditions in ([since("PodGroupScheduled", minutes=1)], [since("PodGroupScheduled", "False", minutes=1)], [since("PodGroupScheduled", minutes=1), since("DisruptionTarget", minutes=1)]):
+        add(*groups, {"spec": {"schedulingPolicy": policies[1], **reference}}, {"conditions": conditions})
+        add(*groups, {"spec": {"schedulingPolicy": policies[1]}}, {"conditions": conditions})
+    remove(f"{referred}/w")
+    rules = ("resource.k8s.io/v1beta2", "devicetaintrules", "DeviceTaintRule")
+    add(*rules, {"spec": {"taint": {"key": "example.com/k", "value": "v", "effect": "NoSchedule", "timeAdded": ago(hours=9)}}}, namespaced=False)
+    add(*rules, {"spec": {"deviceSelector": {"driver": "d.example.com"}, "taint": {"key": "example.com/k", "effect": "NoExecute"}}}, namespaced=False)
+    pools = [{"driver": "d.example.com", "poolName": f"p{n}", "generation": 1, "resourceSliceCount": 1, "totalDevices": 4, "allocatedDevices": n, "availableDevices": 3 - n, "unavailableDevices": 1} for n in range(2)]
+    broken = {"driver": "d.example.com", "poolName": "p9", "generation": 1, "validationError": "odd"}
+    requests = ("resource.k8s.io/v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest")
+    for status in (None, {"poolCount": 2, "pools": pools, "conditions": [since("Complete", minutes=7)]}, {"poolCount": 5, "pools": pools + [broken], "conditions": [since("Complete", minutes=8)]},
+                   {"poolCount": 0, "conditions": [since("Failed", minutes=9)]}):
+        add(*requests, {"spec": {"driver": "d.example.com"}}, status, namespaced=False)
 
 
 def devices():
@@ -418,8 +479,10 @@ def custom():
 
 
 prepare()
-custom()
-for part in (workloads, network, storage, core, cluster):
+parts = (early,) if sys.argv[1:] == ["early"] else (workloads, network, storage, core, cluster)
+if early not in parts:
+    custom()
+for part in parts:
     ROWS.clear()
     part()
     write(f"print/{part.__name__}.jsonl", ROWS)

@@ -13,7 +13,6 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
         "ResourceQuota" => resource_quota,
         "Secret" => secret,
         "ServiceAccount" => named,
-        "Status" => status,
         _ => return None,
     })
 }
@@ -79,10 +78,6 @@ fn secret(object: &Object<'_>) -> Vec<Value> {
         json!(object.count(&["data"])),
         json!(object.age()),
     ]
-}
-
-fn status(object: &Object<'_>) -> Vec<Value> {
-    ["status", "reason", "message"].map(|key| json!(object.text(&[key]))).to_vec()
 }
 
 fn lease(object: &Object<'_>) -> Vec<Value> {
