@@ -13,6 +13,7 @@ mod parse;
 mod path;
 mod proto;
 pub mod scalar;
+mod syntax;
 mod write;
 mod yaml;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Format, yaml};
+use super::{Format, syntax, yaml};
 use crate::json;
 
 /// A body as a tree, and what a strict reader has to say of it.
@@ -110,43 +110,12 @@ fn parse_json(bytes: &[u8]) -> Result<Parsed, ParseError> {
         Cow::Borrowed(_) => bytes,
         Cow::Owned(text) => text.as_bytes(),
     };
-    let read = json::read(bytes).map_err(|error| ParseError::Json(go_message(bytes, &error)))?;
+    let read = json::read(bytes).or_else(|error| match syntax::explain(bytes) {
+        Some(message) => Err(ParseError::Json(message)),
+        // Nothing is wrong for Go: halves of surrogate pairs can be mended, what is too deep or too large cannot.
+        None => json::read(&syntax::mend_surrogates(bytes)).map_err(|_| ParseError::Json(error.to_string())),
+    })?;
     Ok(Parsed { value: read.value, duplicates: read.duplicates, yaml_duplicates: Vec::new() })
-}
-
-/// The nearest to what Go would say.
-fn go_message(bytes: &[u8], error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let text = error.to_string();
-    if text.starts_with("recursion limit exceeded") {
-        return "exceeded max depth".to_owned();
-    }
-    let line = bytes.split(|&b| b == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let rest = String::from_utf8_lossy(line.get(error.column().saturating_sub(1)..).unwrap_or_default())
-        .into_owned();
-    let Some(found) = rest.chars().next() else { return text };
-    let place = match text.split(" at line").next().unwrap_or_default() {
-        "trailing characters" => "after top-level value",
-        "expected `,` or `}`" => "after object key:value pair",
-        "expected `,` or `]`" => "after array element",
-        "expected `:`" => "after object key",
-        "key must be a string" | "trailing comma" => "looking for beginning of object key string",
-        "control character (\\u0000-\\u001F) found while parsing a string" => "in string literal",
-        "invalid escape" => "in string escape code",
-        "invalid number" => "in numeric literal",
-        _ => "looking for beginning of value",
-    };
-    format!("invalid character {} {place}", quote(found))
-}
-
-fn quote(found: char) -> String {
-    match found {
-        '\'' => r"'\''".to_owned(),
-        '"' => r#"'"'"#.to_owned(),
-        other => format!("{other:?}"),
-    }
 }
 
 /// The `apiVersion` and `kind` that a body claims; empty where it claims none.
@@ -237,6 +206,8 @@ mod tests {
     #[test]
     fn invalid_utf8_is_replaced() {
         let parsed = parse(b"{\"a\":\"\xff\"}", Format::Json).unwrap();
+        assert_eq!(parsed.value["a"], "\u{fffd}");
+        let parsed = parse(br#"{"a":"\ud800"}"#, Format::Json).unwrap();
         assert_eq!(parsed.value["a"], "\u{fffd}");
     }
 
