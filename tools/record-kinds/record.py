@@ -159,7 +159,7 @@ def record(server, case):
                 raise SystemExit(f"cannot prepare {case['name']}: {answer['message']}")
             stored = answer
         for name, patch in case["patches"].items():
-            sub = "status" if verb == "status" else ""
+            sub = "" if verb == "update" else verb
             path = server.path(stored) + "/" + stored["metadata"]["name"] + ("/" + sub if sub else "")
             request = patch(copy.deepcopy(stored)) if callable(patch) else merge(stored, patch)
             note(f"{case['name']}: {name}", request, *server.send("PUT", path + "?dryRun=All", request), old=stored, subresource=sub)

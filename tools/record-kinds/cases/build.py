@@ -14,6 +14,10 @@ def status(name, obj, patches, **more):
     return {"name": name, "verb": "status", "object": obj, "patches": patches, **more}
 
 
+def subresource(name, sub, obj, patches, **more):
+    return {"name": name, "verb": sub, "object": obj, "patches": patches, **more}
+
+
 def obj(api_version, kind, name="x", metadata=None, **fields):
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **(metadata or {})}, **fields}
 

@@ -397,7 +397,7 @@ fn validate_daemon_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
 }
 
 /// Replicas in some state cannot be more than there are.
-fn replica_counts(status: &Value, parts: &[&str], ready: &str, errors: &mut Errors) {
+pub(super) fn replica_counts(status: &Value, parts: &[&str], ready: &str, errors: &mut Errors) {
     let path = Path::Root.child("status");
     not_negative(status, &["observedGeneration", "replicas"], &path, errors);
     not_negative(status, parts, &path, errors);

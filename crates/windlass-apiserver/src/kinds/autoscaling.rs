@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::check::{one_of, quantity, required, required_by};
+use super::check::{not_negative, one_of, quantity, required, required_by};
 use super::tree::{fill, get, int, is_zero, list, set, sub, text};
 use super::{Context, Hooks, names};
 use crate::field::{Errors, Path};
@@ -16,6 +16,10 @@ const AUTOSCALER: Hooks = Hooks {
     default,
     validate_create: validate,
     validate_update: |new, _, context, errors| validate(new, context, errors),
+    validate_status: |new, _, _, errors| {
+        let counts = ["currentReplicas", "desiredReplicas"];
+        not_negative(&new["status"], &counts, &Path::Root.child("status"), errors);
+    },
     ..Hooks::NONE
 };
 

@@ -36,6 +36,10 @@ const JOB: Hooks = Hooks {
         validate_job(new, errors);
         validate_job_update(new, old, errors);
     },
+    validate_status: |new, _, _, errors| {
+        let counts = ["active", "succeeded", "failed", "ready", "terminating"];
+        not_negative(&new["status"], &counts, &Path::Root.child("status"), errors);
+    },
     ..Hooks::NONE
 };
 

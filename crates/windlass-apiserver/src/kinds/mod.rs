@@ -5,8 +5,8 @@
 //! ```text
 //! decode  → default
 //!         → (field ownership)
-//! create  → admit → [`Hooks::create`]: status reset, generation, prepare_create, validate_create
-//! update  → admit → [`Hooks::update`]: immutable metadata, generation, prepare_update, validate_update
+//! create  → admit → [`Hooks::create`]: begin, status reset, generation, prepare_create, validate_create, review
+//! update  → admit → [`Hooks::update`]: begin, immutable metadata, generation, prepare_update, validate_update, review
 //! /status →         [`Hooks::update_status`]: prepare_status, validate_status
 //! ```
 //!
@@ -17,6 +17,7 @@ mod admissionregistration;
 mod apps;
 mod autoscaling;
 mod batch;
+mod certificates;
 mod check;
 mod coordination;
 mod core;
@@ -73,18 +74,6 @@ pub trait World {
 
     /// All objects of a kind in a namespace, or everywhere if `namespace` is empty.
     fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value>;
-
-    /// Whether a service holds this cluster IP.
-    fn cluster_ip_in_use(&self, ip: &str) -> bool {
-        self.list("", "Service", "")
-            .iter()
-            .any(|service| tree::text_at(service, &["spec", "clusterIP"]) == ip)
-    }
-
-    /// Whether a service holds this node port.
-    fn node_port_in_use(&self, port: i64) -> bool {
-        self.list("", "Service", "").iter().any(|service| core::service::holds_node_port(service, port))
-    }
 }
 
 /// A server without any objects.
@@ -118,16 +107,19 @@ pub struct Hooks {
     pub resets_status: bool,
     /// Prepares an object that is about to be created; the status is already reset.
     pub prepare_create: fn(&mut Value, &Context<'_>),
-    /// Prepares an update of the object itself; the status is already the old one.
+    /// Prepares an update of the object itself, or of a subresource other than `status` that holds it
+    /// ([`Context::subresource`] tells); the status is already the old one.
     pub prepare_update: fn(&mut Value, &Value, &Context<'_>),
-    /// Prepares an update of a subresource that holds the object; spec and metadata are already restored.
+    /// Prepares an update of the status; spec and metadata are already restored.
     pub prepare_status: fn(&mut Value, &Value, &Context<'_>),
     /// Checks a new object.
     pub validate_create: fn(&Value, &Context<'_>, &mut Errors),
-    /// Checks an update of the object itself.
+    /// Checks an update of the object itself, or of a subresource other than `status`.
     pub validate_update: fn(&Value, &Value, &Context<'_>, &mut Errors),
-    /// Checks an update of a subresource.
+    /// Checks an update of the status.
     pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
+    /// What the admission plugins refuse, once the object is found valid; `None` is the old object at a create.
+    pub review: fn(&Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// Warnings for the client, as kube-apiserver sends them in `Warning` headers; the old object at an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
@@ -147,6 +139,7 @@ impl Hooks {
         validate_create: |_, _, _| {},
         validate_update: |_, _, _, _| {},
         validate_status: |_, _, _, _| {},
+        review: |_, _, _| Ok(()),
         warnings: |_, _| Vec::new(),
     };
 
@@ -164,7 +157,8 @@ impl Hooks {
         let mut errors = Errors::default();
         meta::validate_create(object, context.namespaced, true, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
-        context.verdict(object, errors)
+        context.verdict(object, errors)?;
+        (self.review)(object, None, context)
     }
 
     /// Makes an update ready to be stored, or refuses it. The status must be the old one already.
@@ -178,10 +172,11 @@ impl Hooks {
         let mut errors = Errors::default();
         meta::validate_update(new, old, true, &mut errors);
         (self.validate_update)(new, old, context, &mut errors);
-        context.verdict(new, errors)
+        context.verdict(new, errors)?;
+        (self.review)(new, Some(old), context)
     }
 
-    /// Makes an update of a subresource ready to be stored, or refuses it. Spec and metadata must be restored already.
+    /// Makes an update of the status ready to be stored, or refuses it. Spec and metadata must be restored already.
     pub fn update_status(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
         self.generation.keep(new, old);
         (self.prepare_status)(new, old, context);
@@ -225,6 +220,7 @@ pub fn hooks(group: &str, kind: &str) -> &'static Hooks {
         "batch" => batch::hooks(kind),
         "policy" => policy::hooks(kind),
         "autoscaling" => autoscaling::hooks(kind),
+        "certificates.k8s.io" => certificates::hooks(kind),
         "coordination.k8s.io" => coordination::hooks(kind),
         "discovery.k8s.io" => discovery::hooks(kind),
         "events.k8s.io" => events::hooks(kind),

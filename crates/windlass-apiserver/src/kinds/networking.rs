@@ -15,6 +15,8 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
         "Ingress" => &INGRESS,
         "IngressClass" => &INGRESS_CLASS,
         "NetworkPolicy" => &NETWORK_POLICY,
+        "ServiceCIDR" => &SERVICE_CIDR,
+        "IPAddress" => &IP_ADDRESS,
         _ => return None,
     })
 }
@@ -47,6 +49,39 @@ const NETWORK_POLICY: Hooks = Hooks {
     generation: Generation::SPEC,
     validate_create: validate_policy,
     validate_update: |new, _, context, errors| validate_policy(new, context, errors),
+    ..Hooks::NONE
+};
+
+const SERVICE_CIDR: Hooks = Hooks {
+    validate_create: |object, _, errors| {
+        let path = Path::Root.child("spec");
+        required(&object["spec"], "cidrs", "at least one CIDR required", &path, errors);
+        for (index, block) in list(&object["spec"], "cidrs").iter().filter_map(Value::as_str).enumerate() {
+            cidr(block, &path.child("cidrs").index(index), errors);
+        }
+    },
+    validate_update: |new, old, _, errors| {
+        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "cidrs", errors);
+    },
+    ..Hooks::NONE
+};
+
+const IP_ADDRESS: Hooks = Hooks {
+    name: |name| match name.parse::<std::net::IpAddr>() {
+        Ok(_) => Vec::new(),
+        Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
+    },
+    validate_create: |object, _, errors| {
+        let path = Path::Root.child("spec");
+        if required(&object["spec"], "parentRef", "", &path, errors) {
+            let at = path.child("parentRef");
+            required(&object["spec"]["parentRef"], "resource", "", &at, errors);
+            required(&object["spec"]["parentRef"], "name", "", &at, errors);
+        }
+    },
+    validate_update: |new, old, _, errors| {
+        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "parentRef", errors);
+    },
     ..Hooks::NONE
 };
 

@@ -1,10 +1,10 @@
-//! Small groups: node, flow control, API registration, certificates, dynamic resources.
+//! Small groups: node, flow control, API registration, dynamic resources.
 
 use serde_json::{Value, json};
 
 use super::check::{one_of, required, required_by};
 use super::generation::Generation;
-use super::tree::{each, existing, fill, fill_zero, int, restore, set, sub, text, text_at};
+use super::tree::{each, existing, fill, fill_zero, int, seconds, set, sub, text, text_at};
 use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
@@ -15,7 +15,6 @@ pub(super) fn hooks(group: &str, kind: &str) -> Option<&'static Hooks> {
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => &FLOW_SCHEMA,
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => &PRIORITY_LEVEL,
         ("apiregistration.k8s.io", "APIService") => &API_SERVICE,
-        ("certificates.k8s.io", "CertificateSigningRequest") => &SIGNING_REQUEST,
         ("resource.k8s.io", "ResourceClaim") => &RESOURCE_CLAIM,
         ("resource.k8s.io", "ResourceClaimTemplate") => &RESOURCE_CLAIM_TEMPLATE,
         ("resource.k8s.io", "DeviceClass") => &SPEC_GENERATION,
@@ -60,7 +59,7 @@ const API_SERVICE: Hooks = Hooks {
     prepare_create: |object, context| {
         // A version that the server itself serves is available from the start.
         if object.pointer("/spec/service").is_none_or(Value::is_null) {
-            let now = super::tree::seconds(context.now);
+            let now = seconds(context.now);
             set(
                 object,
                 "status",
@@ -73,31 +72,6 @@ const API_SERVICE: Hooks = Hooks {
     },
     validate_create: validate_api_service,
     validate_update: |new, _, context, errors| validate_api_service(new, context, errors),
-    ..Hooks::NONE
-};
-
-const SIGNING_REQUEST: Hooks = Hooks {
-    name: names::path_segment,
-    prepare_create: |object, context| {
-        let spec = sub(object, "spec");
-        for field in ["username", "uid", "groups", "extra"] {
-            super::tree::remove(spec, field);
-        }
-        set(spec, "username", context.user);
-        if !context.groups.is_empty() {
-            set(spec, "groups", context.groups.to_vec());
-        }
-    },
-    prepare_update: |new, old, _| restore(new, old, "spec"),
-    validate_create: |object, _, errors| {
-        let (spec, path) = (&object["spec"], Path::Root.child("spec"));
-        required(spec, "usages", "", &path, errors);
-        required(spec, "signerName", "", &path, errors);
-        if let Some(seconds) = int(spec, "expirationSeconds").filter(|seconds| *seconds < 600) {
-            let detail = "may not specify a duration less than 600 seconds (10 minutes)";
-            errors.invalid(&path.child("expirationSeconds"), &json!(seconds), detail);
-        }
-    },
     ..Hooks::NONE
 };
 

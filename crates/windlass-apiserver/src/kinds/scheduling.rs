@@ -16,7 +16,6 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 
 const PRIORITY_CLASS: Hooks = Hooks {
     default: |object| fill(object, "preemptionPolicy", "PreemptLowerPriority"),
-    admit: one_default,
     generation: Generation { born: true, grows_on: &[] },
     validate_create: validate,
     validate_update: |new, old, _, errors| {
@@ -25,6 +24,7 @@ const PRIORITY_CLASS: Hooks = Hooks {
         }
         meta::immutable(new, old, &Path::Root, "preemptionPolicy", errors);
     },
+    review: one_default,
     ..Hooks::NONE
 };
 
@@ -36,7 +36,7 @@ const SYSTEM: [(&str, i64); 2] =
     [("system-node-critical", 2 * USER_MAX + 1000), ("system-cluster-critical", 2 * USER_MAX)];
 
 /// Priority: only one class may be the default.
-fn one_default(class: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
+fn one_default(class: &Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
     if !flag(class, "globalDefault") {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! Cluster IPs and node ports of services, handed out in order from the ranges.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::service::{needs_cluster_ip, needs_health_port, needs_node_port, node_ports};
@@ -26,16 +28,46 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
     }
     normalize_ips(spec, old_spec);
     let mut errors = Errors::default();
+    let mut held = Held { context, found: None };
     if needs_cluster_ip(spec) {
         families(spec, old_spec, &mut errors);
         if errors.is_empty() {
-            cluster_ip(spec, old_spec, context, &mut errors);
+            cluster_ip(spec, old_spec, &mut held, &mut errors);
         }
     }
     if errors.is_empty() {
-        ports(spec, old_spec, context, &mut errors);
+        ports(spec, old_spec, &mut held, &mut errors);
     }
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("", "Service", &name, errors)) }
+}
+
+/// What other services hold, looked up when it is first asked for: most updates allocate nothing.
+struct Held<'a> {
+    context: &'a Context<'a>,
+    found: Option<(BTreeSet<String>, BTreeSet<i64>)>,
+}
+
+impl Held<'_> {
+    fn both(&mut self) -> &(BTreeSet<String>, BTreeSet<i64>) {
+        self.found.get_or_insert_with(|| {
+            let services = self.context.world.list("", "Service", "");
+            let ips =
+                services.iter().map(|service| text_at(service, &["spec", "clusterIP"]).to_owned()).collect();
+            let of = |service: &Value| {
+                let spec = &service["spec"];
+                node_ports(spec).into_iter().chain(int(spec, "healthCheckNodePort")).collect::<Vec<_>>()
+            };
+            (ips, services.iter().flat_map(of).collect())
+        })
+    }
+
+    fn has_ip(&mut self, ip: &str) -> bool {
+        self.both().0.contains(ip)
+    }
+
+    fn has_port(&mut self, port: i64) -> bool {
+        self.both().1.contains(&port)
+    }
 }
 
 /// Lets clients leave out what was allocated for them before.
@@ -117,7 +149,7 @@ fn families(spec: &mut Value, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-fn cluster_ip(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, errors: &mut Errors) {
+fn cluster_ip(spec: &mut Value, old: Option<&Value>, held: &mut Held<'_>, errors: &mut Errors) {
     let ip = text(spec, "clusterIP").to_owned();
     let had = old.filter(|old| needs_cluster_ip(old)).map(|old| text(old, "clusterIP"));
     if ip == "None" || had.is_some_and(|had| !had.is_empty()) {
@@ -125,7 +157,7 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, erro
     }
     let path = Path::Root.child("spec");
     if ip.is_empty() {
-        match (1..255).map(|last| format!("10.0.0.{last}")).find(|ip| !context.world.cluster_ip_in_use(ip)) {
+        match (1..255).map(|last| format!("10.0.0.{last}")).find(|ip| !held.has_ip(ip)) {
             Some(free) => {
                 set(spec, "clusterIP", free.as_str());
                 set(spec, "clusterIPs", json!([free]));
@@ -142,7 +174,7 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, erro
         Ok(address) if address.octets()[..3] != [10, 0, 0] => {
             format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24")
         }
-        Ok(_) if context.world.cluster_ip_in_use(&ip) => "provided IP is already allocated".to_owned(),
+        Ok(_) if held.has_ip(&ip) => "provided IP is already allocated".to_owned(),
         // What is not an address at all is for validation to say.
         _ => return,
     };
@@ -150,7 +182,7 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, erro
     errors.invalid(&path.child("clusterIPs"), &json!([ip]), &detail);
 }
 
-fn ports(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, errors: &mut Errors) {
+fn ports(spec: &mut Value, old: Option<&Value>, others: &mut Held<'_>, errors: &mut Errors) {
     let mut held = old.map(node_ports).unwrap_or_default();
     let mut given: Vec<(i64, i64)> = Vec::new();
     let wanted = needs_node_port(spec)
@@ -164,7 +196,7 @@ fn ports(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, errors: &
             match asked.filter(|asked| *asked != 0) {
                 Some(asked) if held.contains(&asked) => given.push((port, asked)),
                 Some(asked) => {
-                    if let Some(why) = refusal(asked, context) {
+                    if let Some(why) = refusal(asked, others) {
                         errors.invalid(&path.index(index).child("nodePort"), &json!(asked), &why);
                     }
                     held.push(asked);
@@ -181,7 +213,7 @@ fn ports(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, errors: &
                                 .find_map(|p| int(p, "nodePort"))
                                 .filter(|p| *p != 0)
                         });
-                    let Some(node) = shared.or_else(|| free(&held, context)) else { continue };
+                    let Some(node) = shared.or_else(|| free(&held, others)) else { continue };
                     held.push(node);
                     given.push((port, node));
                     set(&mut ports[index], "nodePort", node);
@@ -195,22 +227,22 @@ fn ports(spec: &mut Value, old: Option<&Value>, context: &Context<'_>, errors: &
     }
     if needs_health_port(spec)
         && is_zero(spec.get("healthCheckNodePort"))
-        && let Some(node) = free(&held, context)
+        && let Some(node) = free(&held, others)
     {
         set(spec, "healthCheckNodePort", node);
     }
 }
 
-fn refusal(port: i64, context: &Context<'_>) -> Option<String> {
+fn refusal(port: i64, others: &mut Held<'_>) -> Option<String> {
     if !NODE_PORTS.contains(&port) {
         let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
         return Some(format!(
             "provided port is not in the valid range. The range of valid ports is {low}-{high}"
         ));
     }
-    context.world.node_port_in_use(port).then(|| "provided port is already allocated".to_owned())
+    others.has_port(port).then(|| "provided port is already allocated".to_owned())
 }
 
-fn free(held: &[i64], context: &Context<'_>) -> Option<i64> {
-    NODE_PORTS.into_iter().find(|port| !held.contains(port) && !context.world.node_port_in_use(*port))
+fn free(held: &[i64], others: &mut Held<'_>) -> Option<i64> {
+    NODE_PORTS.into_iter().find(|port| !held.contains(port) && !others.has_port(*port))
 }

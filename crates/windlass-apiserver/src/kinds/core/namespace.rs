@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::field::{Errors, Path};
+use crate::kinds::check::by_rule;
 use crate::kinds::tree::{fill_zero, list, restore, set, sub, text_at};
 use crate::kinds::{Context, Hooks, names};
 
@@ -12,9 +14,26 @@ pub(super) const NAMESPACE: Hooks = Hooks {
     default,
     name: names::dns_label,
     prepare_create,
-    prepare_update: |new, old, _| match old.get("spec") {
-        Some(spec) => restore(sub(new, "spec"), spec, "finalizers"),
-        None => set(new, "spec", json!({})),
+    prepare_update: |new, old, context| {
+        if context.subresource != "finalize" {
+            restore(sub(new, "spec"), &old["spec"], "finalizers");
+        }
+    },
+    validate_update: |new, _, context, errors| {
+        if context.subresource == "finalize" {
+            validate_finalizers(new, errors);
+        }
+    },
+    validate_status: |new, _, _, errors| {
+        let deleting = new.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
+        let (phase, detail) = match deleting {
+            false => ("Active", "may only be 'Active' if `deletionTimestamp` is empty"),
+            true => ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty"),
+        };
+        if text_at(new, &["status", "phase"]) != phase {
+            // The capital letter is the real server's.
+            errors.invalid(&Path::Root.child("status").child("Phase"), &new["status"]["phase"], detail);
+        }
     },
     ..Hooks::NONE
 };
@@ -39,5 +58,18 @@ fn prepare_create(namespace: &mut Value, _: &Context<'_>) {
     if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
         finalizers.push(json!(FINALIZER));
         set(spec, "finalizers", finalizers);
+    }
+}
+
+fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    let path = path.child("finalizers");
+    for (index, name) in list(&namespace["spec"], "finalizers").iter().filter_map(Value::as_str).enumerate() {
+        let at = path.index(index);
+        by_rule(name, names::label_key, &at, errors);
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.invalid(&at, &json!(name), detail);
+        }
     }
 }

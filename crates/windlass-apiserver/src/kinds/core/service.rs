@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{allocate, service_rules};
-use crate::kinds::tree::{
-    each, fill, fill_zero, get, int, is_zero, list, remove, restore, same, set, sub, text,
-};
+use crate::kinds::tree::{each, fill, fill_zero, int, is_zero, list, remove, restore, same, set, sub, text};
 use crate::kinds::{Context, Hooks, names};
 
 pub(super) const SERVICE: Hooks = Hooks {
@@ -36,13 +34,6 @@ const ENDPOINTS_WARNING: &str = "v1 Endpoints is deprecated in v1.33+; use disco
 
 /// How long client-IP affinity lasts.
 const AFFINITY_SECONDS: i64 = 10_800;
-
-/// Whether a service holds a node port, be it for traffic or for health checks.
-pub(crate) fn holds_node_port(service: &Value, port: i64) -> bool {
-    let Some(spec) = get(service, "spec") else { return false };
-    int(spec, "healthCheckNodePort") == Some(port)
-        || list(spec, "ports").iter().any(|held| int(held, "nodePort") == Some(port))
-}
 
 fn default(service: &mut Value) {
     let spec = sub(service, "spec");

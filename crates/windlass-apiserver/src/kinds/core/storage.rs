@@ -7,6 +7,7 @@ use crate::field::{Errors, Path};
 use crate::kinds::check::{one_of, quantity, selector, text_by};
 use crate::kinds::meta::IMMUTABLE_FIELD;
 use crate::kinds::names;
+use crate::kinds::pod::review;
 use crate::kinds::tree::{
     entries, fill, fill_zero, flag, get, is_zero, list, restore, same, seconds, set, sub, text, text_at,
 };
@@ -35,6 +36,13 @@ pub(super) const CLAIM: Hooks = Hooks {
     validate_update: |new, old, _, errors| {
         validate_claim(new, errors);
         update_claim(new, old, errors);
+    },
+    review: |claim, old, context| {
+        if !context.subresource.is_empty() {
+            return Ok(());
+        }
+        review::review_claim(claim, context)?;
+        old.map_or(Ok(()), |old| allow_growth(claim, old, context))
     },
     ..Hooks::NONE
 };
@@ -92,8 +100,8 @@ fn admit_volume(object: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Res
 }
 
 fn admit_claim(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    if let Some(old) = old {
-        return allow_growth(object, old, context);
+    if old.is_some() {
+        return Ok(());
     }
     protect(object, "kubernetes.io/pvc-protection");
     let annotated = text_at(object, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
@@ -128,7 +136,7 @@ fn default_class(context: &Context<'_>) -> Option<String> {
 fn allow_growth(claim: &Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
     let size = |claim: &Value| claim.pointer("/spec/resources/requests/storage").and_then(quantity);
     let bound = text_at(old, &["status", "phase"]) == "Bound";
-    if !context.subresource.is_empty() || !bound || size(claim) <= size(old) {
+    if !bound || size(claim) <= size(old) {
         return Ok(());
     }
     let class = text_at(claim, &["spec", "storageClassName"]);

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::field::{Errors, Path};
+use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{admit, defaults, qos, update, validate, warnings};
+use crate::kinds::pod::{admit, defaults, qos, review, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks};
 
@@ -14,9 +15,11 @@ pub(super) const POD: Hooks = Hooks {
     admit: admit::admit,
     generation: Generation::SPEC,
     prepare_create: prepare_pod,
+    prepare_update: update::prepare,
     prepare_status: keep_qos_class,
     validate_create: |pod, _, errors| validate::create(pod, errors),
-    validate_update: |new, old, _, errors| update::validate(new, old, errors),
+    validate_update: update::validate,
+    review: review::review,
     validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
     warnings: |new, old| if old.is_none() { warnings::of_spec(&new["spec"], "spec") } else { Vec::new() },
     ..Hooks::NONE
@@ -39,6 +42,10 @@ pub(super) const REPLICATION_CONTROLLER: Hooks = Hooks {
     generation: Generation::SPEC,
     validate_create: |object, _, errors| validate_replication_controller(object, errors),
     validate_update: |new, _, _, errors| validate_replication_controller(new, errors),
+    validate_status: |new, _, _, errors| {
+        let counts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+        replica_counts(&new["status"], &counts, "readyReplicas", errors);
+    },
     ..Hooks::NONE
 };
 

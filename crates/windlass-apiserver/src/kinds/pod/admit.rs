@@ -1,7 +1,8 @@
-//! What admission adds to pods: priority and the tolerations that keep them on a failing node for a while.
+//! What admission adds to pods: limits of the namespace, priority, what the runtime class says, and the tolerations that keep them on a failing node for a while.
 
 use serde_json::{Value, json};
 
+use super::review;
 use crate::kinds::Context;
 use crate::kinds::tree::{fill, flag, int, is_zero, list, set, sub, text, text_at};
 use crate::status::Status;
@@ -9,16 +10,22 @@ use crate::status::Status;
 /// How long a pod stays on a node that is not ready or not reachable.
 const TOLERATION_SECONDS: i64 = 300;
 
-/// The plugins Priority and DefaultTolerationSeconds.
+/// The plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass, in their order.
 pub(crate) fn admit(pod: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
     if !context.subresource.is_empty() {
         return Ok(());
     }
     match old {
-        None => priority(pod, context)?,
+        None => {
+            review::default_limits(pod, context);
+            priority(pod, context)?;
+        }
         Some(old) => keep_priority(pod, old),
     }
     tolerations(sub(pod, "spec"));
+    if old.is_none() {
+        review::runtime_class(pod, context)?;
+    }
     Ok(())
 }
 

@@ -48,6 +48,11 @@ pub(super) fn validate(spec: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, 
         let path = at.index(index);
         common(container, mounted, &path, errors);
         unique_name(container, &mut names, &path, errors);
+        let target = text(container, "targetContainerName");
+        let others = regular.iter().chain(list(spec, "initContainers"));
+        if !target.is_empty() && !others.into_iter().any(|other| text(other, "name") == target) {
+            not_found(target, &path.child("targetContainerName"), errors);
+        }
         for field in ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"] {
             if !is_zero(container.get(field)) {
                 errors.forbidden(&path.child(field), "cannot be set for an Ephemeral Container");

@@ -6,6 +6,7 @@ pub(crate) mod defaults;
 mod probes;
 pub(crate) mod qos;
 mod resources;
+pub(crate) mod review;
 pub(crate) mod update;
 pub(crate) mod validate;
 mod volumes;

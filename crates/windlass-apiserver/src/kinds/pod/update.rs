@@ -2,18 +2,77 @@
 
 use serde_json::{Value, json};
 
-use super::validate;
+use super::{qos, validate};
 use crate::field::{Errors, Path};
+use crate::kinds::Context;
 use crate::kinds::meta::immutable;
-use crate::kinds::tree::{entries, get, int, list, restore, same, text};
+use crate::kinds::tree::{
+    each, entries, existing, get, int, list, remove, restore, same, set, sub, text, text_at,
+};
 
 const ALLOWED: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// Checks an update of a pod.
-pub(crate) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
+/// Leaves of a write to a subresource only what it is about.
+pub(crate) fn prepare(new: &mut Value, old: &Value, context: &Context<'_>) {
+    match context.subresource {
+        "ephemeralcontainers" => {
+            let added = new["spec"].get("ephemeralContainers").cloned();
+            keep_metadata(new, old);
+            restore(new, old, "spec");
+            match added {
+                Some(containers) => set(sub(new, "spec"), "ephemeralContainers", containers),
+                None => {
+                    remove(sub(new, "spec"), "ephemeralContainers");
+                }
+            }
+        }
+        "resize" => {
+            let sized = new["spec"].clone();
+            let same_names = |field: &str| {
+                let names = |spec: &Value| {
+                    list(spec, field).iter().map(|c| text(c, "name").to_owned()).collect::<Vec<_>>()
+                };
+                names(&sized) == names(&old["spec"])
+            };
+            if !same_names("containers") || !same_names("initContainers") {
+                return;
+            }
+            keep_metadata(new, old);
+            restore(new, old, "spec");
+            restore(sub(new, "spec"), &sized, "resources");
+            for field in ["containers", "initContainers"] {
+                let mut wanted = list(&sized, field).iter();
+                each(sub(new, "spec"), field, |container| {
+                    let wanted = wanted.next().unwrap_or(&Value::Null);
+                    restore(container, wanted, "resources");
+                    restore(container, wanted, "resizePolicy");
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Of the metadata, a subresource writes nothing but who owns what.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        restore(sub(new, "metadata"), &old["metadata"], field);
+    }
+}
+
+/// Checks an update of a pod, or of one of its subresources.
+pub(crate) fn validate(new: &Value, old: &Value, context: &Context<'_>, errors: &mut Errors) {
     validate::pod_spec_of(new, errors);
+    match context.subresource {
+        "ephemeralcontainers" => only_added_ephemeral(new, old, errors),
+        "resize" => resize(new, old, errors),
+        _ => pod(new, old, errors),
+    }
+}
+
+fn pod(new: &Value, old: &Value, errors: &mut Errors) {
     let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
     for field in ["containers", "initContainers"] {
         if list(new, field).len() != list(old, field).len() {
@@ -37,6 +96,76 @@ pub(crate) fn validate_status(new: &Value, old: &Value, errors: &mut Errors) {
     immutable(&new["status"], &old["status"], &path, "qosClass", errors);
 }
 
+fn only_added_ephemeral(new: &Value, old: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    let path = path.child("ephemeralContainers");
+    for before in list(&old["spec"], "ephemeralContainers") {
+        let name = text(before, "name");
+        let after =
+            list(&new["spec"], "ephemeralContainers").iter().find(|after| text(after, "name") == name);
+        let word = match after {
+            None => "removed",
+            Some(after) if !same(Some(before), Some(after)) => "changed",
+            Some(_) => continue,
+        };
+        errors.forbidden(&path, &format!("existing ephemeral containers {name:?} may not be {word}\n"));
+    }
+}
+
+/// CPU and memory may change, within the class of quality.
+fn resize(new: &Value, old: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    if qos::class(new) != text_at(old, &["status", "qosClass"]) {
+        let detail = "Pod QOS Class may not change as a result of resizing";
+        errors.invalid(&path, &old["status"]["qosClass"], detail);
+    }
+    let (new, old) = (&new["spec"], &old["spec"]);
+    for field in ["containers", "initContainers"] {
+        if list(new, field).len() != list(old, field).len() {
+            errors.forbidden(&path.child(field), "containers may not be added or removed on resize");
+            return;
+        }
+        for (index, (after, before)) in list(new, field).iter().zip(list(old, field)).enumerate() {
+            let path = path.child(field);
+            if text(after, "name") != text(before, "name") {
+                let detail = "containers may not be renamed or reordered on resize";
+                errors.forbidden(&path.index(index).child("name"), detail);
+                return;
+            }
+            let at = path.index(index);
+            nothing_removed(&after["resources"], &before["resources"], &at.child("resources"), errors);
+        }
+    }
+    let mut munged = new.clone();
+    for field in ["containers", "initContainers"] {
+        let mut before = list(old, field).iter();
+        each(&mut munged, field, |container| {
+            let before = before.next().unwrap_or(&Value::Null);
+            restore(container, before, "resizePolicy");
+            for kind in ["requests", "limits"] {
+                for name in ["cpu", "memory"] {
+                    if let Some(amounts) = existing(sub(container, "resources"), kind) {
+                        restore(amounts, &before["resources"][kind], name);
+                    }
+                }
+            }
+        });
+    }
+    if !same(Some(&munged), Some(old)) && errors.is_empty() {
+        errors.forbidden(&path, "only cpu and memory resources are mutable");
+    }
+}
+
+fn nothing_removed(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
+    for (kind, word) in [("requests", "resource requests"), ("limits", "resource limits")] {
+        let gone =
+            entries(old, kind).any(|(name, _)| get(new, kind).is_none_or(|all| get(all, name).is_none()));
+        if gone {
+            errors.forbidden(&path.child(kind), &format!("{word} cannot be removed"));
+        }
+    }
+}
+
 /// A deadline can be set or come nearer.
 fn deadline(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) -> bool {
     let at = path.child("activeDeadlineSeconds");
@@ -56,7 +185,7 @@ fn deadline(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) -> b
 fn only_added_tolerations(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
     let but_seconds = |toleration: &Value| {
         let mut copy = toleration.clone();
-        crate::kinds::tree::remove(&mut copy, "tolerationSeconds");
+        remove(&mut copy, "tolerationSeconds");
         copy
     };
     let kept = list(new, "tolerations").iter().map(but_seconds).collect::<Vec<_>>();
