@@ -1,5 +1,7 @@
 """The sequences. A step is a dict; the helpers below say what it may hold."""
 
+import random
+
 KINDS = {
     "ConfigMap": dict(type="io.k8s.api.core.v1.ConfigMap", api="v1", resource="configmaps", reset={"": []}),
     "Secret": dict(type="io.k8s.api.core.v1.Secret", api="v1", resource="secrets", reset={"": []}),
@@ -202,7 +204,7 @@ SCENARIOS = [
         apply("c", spec={"ports": [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "http", "port": 80}]}),
         apply("a", spec={"ports": [{"name": "web", "port": 80}]}),
         apply("a", force=True, spec={"ports": [{"name": "web", "port": 80}]},
-              defaulted=[".spec.ports[0].targetPort", ".spec.ports[1].targetPort"]),
+              defaulted=[".spec.ports[*].targetPort"]),
         apply("b"), apply("c", force=True, spec={"ports": [{"name": "http", "port": 80}]})]),
     ("service-port-duplicates", "Service", [
         apply("a", spec={"ports": [{"port": 80}, {"port": 80, "protocol": "TCP"}]}), apply("a", spec={"ports": [None]}),
@@ -264,7 +266,7 @@ SCENARIOS = [
         apply("b", force=True, spec={"template": {"spec": {"containers": [{"name": "c", "readinessProbe": {"periodSeconds": 5},
                                                               "command": ["z"]}]}}}),
         apply("b", spec={"template": {"spec": {"containers": [{"name": "c"}]}}},
-              defaulted=[".spec.template.spec.containers[0].readinessProbe.periodSeconds"])]),
+              defaulted=[".spec.template.spec.containers[*].readinessProbe.periodSeconds"])]),
     ("deployment-quantity-noop", "Deployment", [
         apply("a", spec=deployment([c("c", resources={"requests": {"cpu": "0.5"}})])),
         apply("b", spec={"template": {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}}}),
@@ -370,3 +372,83 @@ SCENARIOS = [
         apply("a", spec={"nested": {}, "tags": [], "labels": {"x": "1"}}), apply("a", spec={"nested": {"b": {}}, "labels": {}}),
         apply("a", spec={"nested": {"a": "1"}}), apply("a", spec={})]),
 ]
+
+
+def some(rng, make, of, most=4):
+    """Up to `most` of the choices, in any order, each made into an item."""
+    return [make(choice) for choice in rng.sample(of, rng.randint(0, min(most, len(of))))]
+
+
+def random_gadget(rng):
+    port = lambda p: {"port": p[0], **({"protocol": p[1]} if p[1] else {}), **rng.choice([{}, {"name": rng.choice("xy")}])}
+    ports = [(n, rng.choice([None, "TCP", "UDP"])) for n in (1, 2, 3)] + [(1, "SCTP")]
+    flat = lambda: {key: rng.choice("12") for key in some(rng, str, "abc")}
+    free = lambda: {key: rng.choice([1, "s", [1], [2], {}, {"x": 1}, {"y": [1]}, {"x": {"z": 1}}]) for key in some(rng, str, "mno")}
+    parts = {
+        "replicas": lambda: rng.randint(1, 2),
+        "size": lambda: rng.choice([1, "10%"]),
+        "tags": lambda: some(rng, str, "abcdef"),
+        "args": lambda: [rng.choice("xy") for _ in range(rng.randint(0, 2))],
+        "ports": lambda: some(rng, port, ports),
+        "labels": flat,
+        "opts": flat,
+        "ref": lambda: rng.choice([{"name": "n"}, {"kind": "k"}, {"name": "m", "kind": "k"}]),
+        "nested": lambda: rng.choice([{}, {"a": rng.choice("12")}, {"b": {"c": rng.randint(1, 2)}}, {"a": "1", "b": {}}]),
+        "free": free,
+        "half": lambda: {**rng.choice([{}, {"known": rng.choice("kl")}]), **free()},
+    }
+    body = {"spec": {key: parts[key]() for key in some(rng, str, list(parts), most=5)}}
+    if rng.random() < 0.3:
+        body["metadata"] = {"labels": flat()}
+    return body
+
+
+def random_deployment(rng):
+    port = lambda p: {"containerPort": p[0], **({"protocol": p[1]} if p[1] else {})}
+    ports = [(1, None), (1, "UDP"), (2, "TCP"), (3, None)]
+    container = lambda name: {
+        "name": name, "image": rng.choice(["i:1", "i:1", "i:2"]),
+        **rng.choice([{}, {"env": some(rng, lambda n: {"name": n, "value": rng.choice("112")}, "ABCDE")}]),
+        **rng.choice([{}, {"ports": some(rng, port, ports)}]),
+        **rng.choice([{}, {"args": some(rng, str, "xy")}]),
+        **rng.choice([{}, {"resources": {"requests": {key: "1" for key in some(rng, str, ["cpu", "memory"])}}}]),
+    }
+    pod = {"containers": some(rng, container, ["one", "two", "three"]) or [container("one")]}
+    if rng.random() < 0.4:
+        pod["nodeSelector"] = {key: rng.choice("12") for key in some(rng, str, "ab")}
+    if rng.random() < 0.4:
+        pod["tolerations"] = [{"key": rng.choice("ab"), "operator": "Exists"}]
+    spec = deployment(**rng.choice([{}, {"replicas": rng.randint(1, 2)}]))
+    spec["template"]["spec"] = pod
+    if rng.random() < 0.3:
+        spec["template"]["metadata"]["annotations"] = {key: rng.choice("12") for key in some(rng, str, "abc")}
+    return {"spec": spec}
+
+
+def random_steps(seed, make, writes, defaulted=()):
+    """Writes by a few managers, so that they meet."""
+    rng = random.Random(seed)
+    first = apply(rng.choice("abc"), **make(rng)) if rng.random() < 0.5 else create("u", **make(rng))
+    steps = [first]
+    for _ in range(writes):
+        turn = rng.random()
+        if turn < 0.45:
+            steps.append(apply(rng.choice("abc"), force=True, defaulted=defaulted, **make(rng)))
+        elif turn < 0.7:
+            steps.append(apply(rng.choice("abc"), defaulted=defaulted, **make(rng)))
+        elif turn < 0.8:
+            steps.append(apply(rng.choice("abc"), force=True, defaulted=defaulted))
+        else:
+            steps.append(merge(rng.choice("uv"), **make(rng)))
+    return steps
+
+
+def random_scenarios(count, first=0):
+    for seed in range(first, first + count):
+        yield (f"random-gadget-{seed:03}", "Gadget",
+               random_steps(f"gadget {seed}", random_gadget, 11, defaulted=[".spec.ports[*].protocol"]))
+        yield (f"random-deployment-{seed:03}", "Deployment",
+               random_steps(f"deployment {seed}", random_deployment, 9, defaulted=[".spec.replicas"]))
+
+
+SCENARIOS += random_scenarios(8)

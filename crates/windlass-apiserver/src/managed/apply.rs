@@ -1,7 +1,10 @@
 //! Server-side apply.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
+use super::element::PathElement;
 use super::entries::{self, Entry, Id, Managers, Operation};
 use super::error::{ApplyError, Conflict};
 use super::own::{self, Write};
@@ -46,15 +49,10 @@ pub fn apply(
         managers
     };
     let operation = Apply { schema, live: &live, config, write };
-    let (mut object, managers) = match operation.run(managers.clone(), force) {
-        Err(ApplyError::Conflicts(conflicts)) if write.manager == last_applied::MANAGER => {
-            operation.run_over_client_side(managers, conflicts)?
-        }
-        other => other?,
+    let (mut object, managers) = match write.manager {
+        last_applied::MANAGER => operation.run_as_kubectl(managers, force)?,
+        _ => operation.run(managers, force)?,
     };
-    if write.manager == last_applied::MANAGER {
-        last_applied::refresh(&mut object, config);
-    }
     entries::put(&mut object, managers.encode(schema.custom), schema.custom);
     Ok(object)
 }
@@ -111,18 +109,30 @@ impl Apply<'_, '_> {
         Ok((object, managers))
     }
 
-    /// An apply by `kubectl` over what `kubectl` once applied on its own side: those fields do not conflict.
-    fn run_over_client_side(
-        &self,
-        managers: Managers,
-        mut conflicts: Vec<Conflict>,
-    ) -> Result<(Value, Managers), ApplyError> {
+    /// An apply by `kubectl` over what `kubectl` once applied on its own side: fields that are still as they were
+    /// applied do not conflict, and the annotation that tells of them is kept up to date.
+    fn run_as_kubectl(&self, managers: Managers, force: bool) -> Result<(Value, Managers), ApplyError> {
+        let (mut object, managers) = match self.run(managers.clone(), force) {
+            Err(ApplyError::Conflicts(conflicts)) => {
+                let conflicts = self.conflicts_besides_last_applied(conflicts);
+                if !conflicts.is_empty() {
+                    return Err(ApplyError::Conflicts(conflicts));
+                }
+                self.run(managers, true)?
+            }
+            other => other?,
+        };
+        last_applied::refresh(&mut object, self.config);
+        Ok((object, managers))
+    }
+
+    fn conflicts_besides_last_applied(&self, mut conflicts: Vec<Conflict>) -> Vec<Conflict> {
         if let Some(allowed) = last_applied::allowed(self.schema, self.live, self.write.api_version) {
-            let allowed: std::collections::BTreeSet<String> =
-                allowed.paths().iter().map(|path| path.iter().map(ToString::to_string).collect()).collect();
+            let text = |path: &Vec<PathElement>| path.iter().map(ToString::to_string).collect();
+            let allowed: BTreeSet<String> = allowed.paths().iter().map(text).collect();
             conflicts.retain(|conflict| !allowed.contains(&conflict.path));
         }
-        if conflicts.is_empty() { self.run(managers, true) } else { Err(ApplyError::Conflicts(conflicts)) }
+        conflicts
     }
 
     /// The merged object without what the manager applied last time and does not now, and nobody else owns.
@@ -135,7 +145,7 @@ impl Apply<'_, '_> {
         let pruned = set_of(&remove::items(schema, merged.clone(), &last));
         // What anybody owns comes back, with the manager's new configuration.
         let others = managers.0.values().map(|entry| entry.set.clone());
-        let owned = named(others.fold(said.clone(), Set::union));
+        let owned = named(Set::union_all(others.chain([said.clone()]).collect()));
         let gone = all.clone().difference(&pruned).difference(&owned);
         let pruned = set_of(&remove::items(schema, merged.clone(), &gone));
         // What went with its parent but was never the manager's comes back too.

@@ -1,5 +1,7 @@
 //! Who owns what after an ordinary write.
 
+use std::sync::OnceLock;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -41,6 +43,7 @@ impl Reset<'_> {
     pub(super) fn filter(self, set: Set) -> Set {
         match self {
             Reset::Exclude([]) => set,
+            _ if set.is_empty() => set,
             Reset::Exclude(paths) => set.recursive_difference(&Set::from_paths(paths.iter().copied())),
             Reset::Only(paths) => only(set, paths),
         }
@@ -174,7 +177,8 @@ pub(super) fn compare(schema: &Schema<'_>, live: &Value, new: &Value, write: &Wr
 
 /// The set without what no manager ever owns.
 pub(super) fn stripped(set: Set) -> Set {
-    set.difference(&Set::from_paths(STRIPPED.iter().copied()))
+    static SET: OnceLock<Set> = OnceLock::new();
+    set.difference(SET.get_or_init(|| Set::from_paths(STRIPPED.iter().copied())))
 }
 
 /// Takes changed and removed fields from everybody but `writer`, and forgets who is left with nothing.

@@ -145,6 +145,19 @@ impl Set {
         Set { nodes: out }
     }
 
+    /// The members of any of the sets. Pairs are joined, so that many small sets do not cost their number squared.
+    pub fn union_all(mut sets: Vec<Set>) -> Set {
+        while sets.len() > 1 {
+            let mut pairs = sets.into_iter();
+            let mut joined = Vec::with_capacity(pairs.len().div_ceil(2));
+            while let Some(first) = pairs.next() {
+                joined.push(first.union(pairs.next().unwrap_or_default()));
+            }
+            sets = joined;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// The members of both.
     pub fn intersection(self, other: &Set) -> Set {
         self.zip(other, |node, theirs| match theirs {
@@ -205,6 +218,14 @@ impl Set {
 
     /// Changes each node by what `other` has at the same place, and drops those that became empty.
     fn zip(mut self, other: &Set, mut change: impl FnMut(&mut Node, Option<&Node>)) -> Set {
+        // Many small sets may meet a large one: then it is searched, not walked.
+        if self.nodes.len() < other.nodes.len() / 8 {
+            self.nodes.retain_mut(|node| {
+                change(node, other.get(&node.element));
+                !node.is_empty()
+            });
+            return self;
+        }
         let mut theirs = other.nodes.iter().peekable();
         self.nodes.retain_mut(|node| {
             while theirs.next_if(|theirs| theirs.element < node.element).is_some() {}

@@ -217,3 +217,26 @@ fn items_that_stand_twice_in_the_live_object_are_replaced() {
     let object = world.force("m", &live, thing(json!({"spec": {"ports": [{"port": 1, "name": "y"}]}})));
     assert_eq!(object["spec"]["ports"], json!([{"port": 1, "name": "y"}, {"port": 2}]));
 }
+
+/// A test of shape, not of speed: with anything quadratic in the fields or in the managers it would take minutes.
+#[test]
+fn large_objects_take_time_in_proportion() {
+    let world = World::new();
+    let keys: Vec<String> = (0..20_000u64).map(|i| format!("k{}", i * 7919 % 1_000_003)).collect();
+    let all = |value: &str| -> Value { keys.iter().map(|key| (key.clone(), json!(value))).collect() };
+    let ports: Vec<Value> = (0..5000).map(|i| json!({"port": i * 7919 % 1_000_003})).collect();
+    let mut live = thing(json!({"data": all("1"), "spec": {"ports": ports}, "metadata": {"uid": "u"}}));
+    let entries = keys.iter().take(2000).map(|key| {
+        json!({"manager": key, "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:data": {format!("f:{key}"): {}}}})
+    });
+    live["metadata"]["managedFields"] = entries.collect();
+    let reversed: Vec<&Value> = ports.iter().rev().collect();
+    let config = thing(json!({"data": all("2"), "spec": {"ports": reversed}}));
+    let object = world.force("m", &live, config);
+    assert_eq!(owners(&object).len(), 1);
+    assert_eq!(object["spec"]["ports"][0], ports[4999]);
+    let pruned = world.force("m", &object, thing(json!({"data": {"k0": "2"}})));
+    assert_eq!(pruned["data"], json!({"k0": "2"}));
+    assert_eq!(pruned["spec"].get("ports").filter(|ports| !ports.is_null()), None);
+}
