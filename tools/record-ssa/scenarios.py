@@ -111,6 +111,10 @@ def c(name, **rest):
     return {"name": name, "image": "i:1", **rest}
 
 
+def env(text):
+    return [dict(zip(("name", "value"), pair.split("="))) for pair in text.split()]
+
+
 SERVICE_LATE = ["/spec/clusterIP", "/spec/clusterIPs", "/spec/ipFamilies", "/spec/ipFamilyPolicy", "/spec/ports/0/nodePort"]
 POD_LATE = ["/spec/containers/0/volumeMounts", "/spec/volumes", "/spec/tolerations", "/spec/serviceAccount",
             "/spec/serviceAccountName", "/spec/priority", "/spec/preemptionPolicy"]
@@ -241,6 +245,23 @@ SCENARIOS = [
         apply("b", spec={"template": {"spec": {"containers": [c("c", env=[{"name": n, "value": "1"} for n in "DXB"])]}}}),
         apply("a", spec=deployment([c("c", env=[{"name": n, "value": "1"} for n in "CAB"])])),
         apply("a", spec=deployment([c("c", env=[{"name": n, "value": "1"} for n in "BYA"])]))]),
+    ("deployment-env-duplicates", "Deployment", [
+        create("u", spec=deployment([c("c", env=env("A=1 A=2 B=1"))])),
+        apply("a", spec={"template": {"spec": {"containers": [c("c", env=env("B=1 C=1"))]}}}),
+        put("v", {"spec": {"template": {"spec": {"containers": [c("c", env=env("A=1 A=3 B=1 C=1"))]}}}}),
+        put("w", {"spec": {"template": {"spec": {"containers": [c("c", env=env("A=1 B=1 C=1"))]}}}}),
+        put("v", {"spec": {"template": {"spec": {"containers": [c("c", env=env("C=1 A=1 A=1 A=1 B=1 B=2"))]}}}}),
+        apply("a", spec={"template": {"spec": {"containers": [c("c", env=env("A=5 B=1"))]}}}),
+        apply("a", force=True, spec={"template": {"spec": {"containers": [c("c", env=env("A=5 B=1"))]}}}),
+        put("v", {"spec": {"template": {"spec": {"containers": [c("c", env=env("A=5 A=6 B=1"))]}}}}),
+        apply("a", spec={"template": {"spec": {"containers": [c("c", env=env("B=1"))]}}}),
+        apply("a", spec={"template": {"spec": {"containers": [c("c", env=env("A=5 A=6"))]}}}),
+        apply("a")]),
+    ("deployment-env-duplicates-dropped", "Deployment", [
+        apply("a", spec=deployment([c("c", env=env("A=1 B=1"))])),
+        put("v", {"spec": {"template": {"spec": {"containers": [c("c", env=env("A=1 B=1 A=1"))]}}}}),
+        apply("a", spec=deployment([c("c", env=env("B=1"))])),
+        apply("a", spec=deployment([c("c", env=env("B=1 A=1"))]))]),
     ("deployment-volumes", "Deployment", [
         apply("a", spec={**deployment([c("c", volumeMounts=[{"name": "v", "mountPath": "/v"}])]), "template": {
             "metadata": {"labels": {"app": "x"}}, "spec": {
@@ -445,8 +466,7 @@ def random_steps(seed, make, writes, defaulted=()):
 
 def random_scenarios(count, first=0):
     for seed in range(first, first + count):
-        yield (f"random-gadget-{seed:03}", "Gadget",
-               random_steps(f"gadget {seed}", random_gadget, 11, defaulted=[".spec.ports[*].protocol"]))
+        yield (f"random-gadget-{seed:03}", "Gadget", random_steps(f"gadget {seed}", random_gadget, 11))
         yield (f"random-deployment-{seed:03}", "Deployment",
                random_steps(f"deployment {seed}", random_deployment, 9, defaulted=[".spec.replicas"]))
 

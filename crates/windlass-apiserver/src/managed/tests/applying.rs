@@ -212,8 +212,12 @@ fn kubectl_takes_over_what_it_applied_on_its_own_side() {
 #[test]
 fn items_that_stand_twice_in_the_live_object_are_replaced() {
     let world = World::new();
-    let live = world
-        .create("u", thing(json!({"spec": {"ports": [{"port": 1}, {"port": 1, "name": "x"}, {"port": 2}]}})));
+    let live = world.create(
+        "u",
+        thing(
+            json!({"spec": {"ports": [{"port": 1, "target": "t"}, {"port": 1, "name": "x"}, {"port": 2}]}}),
+        ),
+    );
     let object = world.force("m", &live, thing(json!({"spec": {"ports": [{"port": 1, "name": "y"}]}})));
     assert_eq!(object["spec"]["ports"], json!([{"port": 1, "name": "y"}, {"port": 2}]));
 }
