@@ -19,7 +19,7 @@ pub(super) struct Comparison {
 impl Comparison {
     /// Compares two objects of the schema's type.
     pub fn of(schema: &Schema<'_>, old: &Value, new: &Value) -> Comparison {
-        compare(schema, schema.root(), Some(old), Some(new)).children.finish()
+        compare(schema, schema.start(), Some(old), Some(new)).children.finish()
     }
 
     /// Applies a filter to all three sets.

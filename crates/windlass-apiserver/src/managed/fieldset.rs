@@ -10,12 +10,12 @@ use super::shape::{List, Ref, Relation, Schema, Shape};
 
 /// Every leaf and every list item or map entry that the object mentions.
 pub(super) fn of(schema: &Schema<'_>, object: &Value) -> Set {
-    walk(schema, schema.root(), object).1
+    walk(schema, schema.start(), object).1
 }
 
 /// The set with every declared field that has members below it as a member too.
 pub(super) fn with_named_fields(schema: &Schema<'_>, set: Set) -> Set {
-    named(schema, Some(schema.root()), set)
+    named(schema, Some(schema.start()), set)
 }
 
 /// Whether the value is a member by itself, and what is below it.

@@ -9,7 +9,7 @@ use super::shape::{List, Map, Ref, Relation, Schema, Shape};
 
 /// The live object with everything that the configuration says. Nothing is removed.
 pub(super) fn objects(schema: &Schema<'_>, live: &Value, config: &Value) -> Value {
-    merge(schema, schema.root(), Some(live), Some(config)).unwrap_or(Value::Null)
+    merge(schema, schema.start(), Some(live), Some(config)).unwrap_or(Value::Null)
 }
 
 fn merge<'a>(

@@ -5,13 +5,18 @@
 //! apply:    live, configuration ── merge ── prune ──► new ── compare ──► conflicts, or entries
 //! ```
 //!
-//! [`update`] runs on the object that is about to be stored, after defaulting; [`apply`] makes that object, and the
-//! caller runs it through the codec and defaulting as if a client had sent it. [`settle`] comes last and makes a
+//! # Expected flow
+//! [`update`] runs on the decoded and defaulted object, before admission, before the kind prepares it for storage and
+//! before anything is allocated: what those add is nobody's. [`apply`] makes such an object, and the caller runs it
+//! through the codec and defaulting as if a client had sent it. [`settle`] runs on the canonical object, and makes a
 //! write that changes nothing but times change nothing at all.
 //!
+//! # Caveats
 //! All versions of a kind are taken to have the same fields: a set that a manager wrote in another version is kept
-//! as it is and compared as if it were of this one. A conversion of sets would come between [`entries`] and the
-//! comparison, in `own`.
+//! as it is, and compared as if it were of this one. A conversion of sets belongs into `own::reconciled`, where
+//! those of lost versions are dropped.
+//!
+//! Only fields of structures have list types: a list within a list, or in a map, is one value.
 
 mod apply;
 mod compare;

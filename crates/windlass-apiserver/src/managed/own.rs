@@ -85,8 +85,9 @@ const STRIPPED: &[&[&str]] = &[
 /// Gives `new`, which a create, an update or a patch made of `live`, its `managedFields`.
 ///
 /// The entries come from `new` if the client sent some that can be read, and else from `live`; an empty list or a
-/// list of one empty entry means that ownership is to be forgotten. Through a subresource they always come from
-/// `live`. Fields that changed become the writer's. `live` is `None` for a create.
+/// list of one empty entry means that ownership is to be forgotten, so that an empty list must not get lost in
+/// decoding. Through a subresource they always come from `live`. Fields that changed become the writer's. `live` is
+/// `None` for a create.
 ///
 /// An object that is not of its type loses its `managedFields`, as it does in kube-apiserver.
 pub fn update(schema: &Schema<'_>, live: Option<&Value>, new: &mut Value, write: &Write<'_>) {

@@ -6,7 +6,7 @@ use super::shape::{Ref, Relation, Schema, Shape};
 
 /// The set with everything below an atomic field replaced by the field itself.
 pub(super) fn set(schema: &Schema<'_>, set: Set) -> Set {
-    reconcile(schema, schema.shape(schema.root()), set)
+    reconcile(schema, schema.shape(schema.start()), set)
 }
 
 fn reconcile<'a>(schema: &Schema<'a>, shape: Shape<'a>, set: Set) -> Set {

@@ -8,7 +8,7 @@ use super::shape::{Ref, Relation, Schema, Shape};
 
 /// The object without the members of the set. What loses all it had becomes null.
 pub(super) fn items(schema: &Schema<'_>, object: Value, gone: &Set) -> Value {
-    remove(schema, schema.root(), object, gone)
+    remove(schema, schema.start(), object, gone)
 }
 
 fn remove<'a>(schema: &Schema<'a>, at: Ref<'a>, value: Value, gone: &Set) -> Value {

@@ -8,7 +8,7 @@ use crate::schema::{Field, ListType, Str, Struct, Type, TypeId, Types};
 /// The type of an object, for field ownership.
 #[derive(Clone, Copy)]
 pub struct Schema<'a> {
-    /// The structures that [`Schema::root`] refers to.
+    /// The structures that `root` refers to.
     pub types: &'a Types,
     /// The type of the object itself.
     pub root: TypeId,
@@ -100,7 +100,8 @@ impl<'a> Schema<'a> {
         Schema { types, root, custom: true, versions: &[] }
     }
 
-    pub(super) fn root(&self) -> Ref<'a> {
+    /// Where the walks begin.
+    pub(super) fn start(&self) -> Ref<'a> {
         Ref::Struct(self.root)
     }
 

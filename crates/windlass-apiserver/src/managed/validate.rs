@@ -40,7 +40,7 @@ impl fmt::Display for Fault {
 /// Checks an object. Items that stand twice in a set or a list with keys are a fault, unless they are allowed.
 pub(super) fn object(schema: &Schema<'_>, object: &Value, duplicates: bool) -> Result<(), Faults> {
     let mut faults = Faults::default();
-    Walk { schema, duplicates, faults: &mut faults }.value(schema.root(), object);
+    Walk { schema, duplicates, faults: &mut faults }.value(schema.start(), object);
     if faults.0.is_empty() { Ok(()) } else { Err(faults) }
 }
 
