@@ -117,9 +117,7 @@ impl Server {
         let subresource = call.target.subresource.as_str();
         let api_version = resource.api_version();
         let (types, root) = resource.types();
-        let versions: Vec<String> =
-            self.registry.views(&resource.storage).map(|view| view.api_version()).collect();
-        let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+        let versions: Vec<&str> = resource.versions.iter().map(String::as_str).collect();
         let schema = managed::Schema { types, root, custom: resource.is_custom(), versions: &versions };
         let paths: Vec<Vec<&str>> = resource
             .reset_paths(subresource)

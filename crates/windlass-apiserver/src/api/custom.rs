@@ -53,6 +53,11 @@ fn resource(definition: &Arc<Definition>, index: usize, since: u64) -> Resource 
         unconditional_update: false,
         default_gc: "".into(),
         returns_deleted: false,
+        versions: definition
+            .versions
+            .iter()
+            .map(|version| api_version(&definition.group, &version.name))
+            .collect(),
         converted: !version.storage,
         has_views: definition.versions.iter().filter(|version| version.served).count() > 1,
         since,

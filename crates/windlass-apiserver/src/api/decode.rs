@@ -1,6 +1,6 @@
 //! From a request's body to a tree of the resource's type.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::options::FieldValidation;
 use super::registry::{Flavor, Resource, split_api_version};
@@ -19,7 +19,7 @@ pub(super) fn body(call: &mut Call<'_>, resource: &Resource, validation: FieldVa
     let parsed = parse(resource, &call.request.body, format)?;
     let (value, parsed) = (parsed.value, Parsed { value: Value::Null, ..parsed });
     let value = conform(resource, value, &mut unknown)?;
-    report(call, resource, validation, &parsed.problems(&unknown))?;
+    report(call, resource, validation, &problems(resource, &parsed, &unknown))?;
     Ok(value)
 }
 
@@ -33,27 +33,16 @@ fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
             codec::decode_proto(types, id, &unknown).map_err(|e| cannot_handle(resource, &e.to_string()))?;
         return Ok(Parsed { value, ..Parsed::default() });
     }
-    let mut parsed = codec::parse(bytes, format).map_err(|e| unrecognised(resource, &e.to_string()))?;
-    let Some(object) = parsed.value.as_object_mut() else {
-        let error = "json: cannot unmarshal into Go value of type struct { APIVersion string; Kind string }";
-        return Err(unrecognised(resource, &format!("couldn't get version/kind; json parse error: {error}")));
-    };
-    for key in ["kind", "apiVersion"] {
-        if object.get(key).is_some_and(|value| !value.is_string() && !value.is_null()) {
-            let error = format!("cannot unmarshal into Go struct field .{key} of type string");
-            return Err(unrecognised(
-                resource,
-                &format!("couldn't get version/kind; json parse error: json: {error}"),
-            ));
-        }
-    }
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let missing = |value: String, own: String| if value.is_empty() { own } else { value };
-    let kind = missing(text("kind"), resource.kind.to_string());
-    let api_version = missing(text("apiVersion"), resource.api_version());
+    let mut parsed = codec::parse(bytes, format).map_err(|e| unrecognised(resource, bytes, &e))?;
+    let (api_version, kind) =
+        codec::type_meta(&parsed.value).map_err(|e| unrecognised(resource, bytes, &e))?;
+    let or_own = |value: &str, own: &str| if value.is_empty() { own.to_owned() } else { value.to_owned() };
+    let (api_version, kind) = (or_own(api_version, &resource.api_version()), or_own(kind, &resource.kind));
     check_kind(resource, &api_version, &kind)?;
-    object.insert("kind".into(), kind.into());
-    object.insert("apiVersion".into(), api_version.into());
+    if parsed.value.is_null() {
+        parsed.value = Value::Object(Map::new());
+    }
+    codec::set_type(&mut parsed.value, &api_version, &kind);
     Ok(parsed)
 }
 
@@ -111,11 +100,17 @@ fn unregistered(resource: &Resource, api_version: &str, kind: &str) -> Status {
     )
 }
 
-fn unrecognised(resource: &Resource, why: &str) -> Status {
+/// A body that could not be read at all.
+fn unrecognised(resource: &Resource, bytes: &[u8], why: &codec::ParseError) -> Status {
+    let (kind, shown) = (&resource.kind, codec::summary(bytes));
     Status::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): {why}",
-        resource.kind
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"
     ))
+}
+
+/// What a body has too much of.
+pub(super) fn problems(resource: &Resource, parsed: &Parsed, unknown: &[String]) -> Problems {
+    if resource.is_custom() { parsed.custom_problems(unknown) } else { parsed.problems(unknown) }
 }
 
 fn cannot_handle(resource: &Resource, why: &str) -> Status {
@@ -127,13 +122,12 @@ fn cannot_handle(resource: &Resource, why: &str) -> Status {
 pub(super) fn conform(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
     let mut value = prune(resource, value, unknown)?;
     match &resource.flavor {
-        Flavor::Builtin { id, hooks } => {
+        Flavor::Builtin { hooks, .. } => {
             if resource.is_definitions() {
                 crate::crd::default_definition(&mut value);
             }
             (hooks.default)(&mut value);
-            codec::canonical(schema::builtin(), *id, value, &mut Vec::new())
-                .map_err(|e| cannot_handle(resource, &e.to_string()))
+            Ok(value)
         }
         Flavor::Custom { definition, version, .. } => {
             definition.versions[*version].default(&mut value);

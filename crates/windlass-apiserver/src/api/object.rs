@@ -56,15 +56,16 @@ impl Server {
         tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        if let Some(current) = current {
-            let unchanged = self.seal(resource, tree.clone(), current.revision())?;
-            if unchanged.body() == current.body() {
-                return Ok(current.clone());
-            }
+        let next = self.store.next_revision();
+        // Written under the old revision first, so that it can be compared; a commit stamps the new one.
+        let object = self.seal(resource, tree, current.map_or(next, |current| current.revision()))?;
+        if let Some(current) = current
+            && object.body() == current.body()
+        {
+            return Ok(current.clone());
         }
-        let object = self.seal(resource, tree, self.store.next_revision())?;
         if dry_run {
-            return Ok(Arc::new(object));
+            return Ok(Arc::new(object.with_revision(next)));
         }
         let change = match current {
             None => Change::Create(object),

@@ -10,7 +10,7 @@ use super::options::WriteOptions;
 use super::registry::Resource;
 use super::response::Response;
 use super::server::{Call, Server};
-use crate::codec::{self, Format, Parsed};
+use crate::codec::{self, Format, Parsed, Problems};
 use crate::field::{Errors, Path};
 use crate::status::{Result, Status};
 use crate::{json, managed, patch};
@@ -37,9 +37,10 @@ impl Server {
             .ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         let old = self.load(&resource, &current);
         let mut unknown = Vec::new();
-        let (patched, patch) = patched(kind, &resource, &old, &call.request.body)?;
-        let mut tree = super::decode::conform(&resource, patched, &mut unknown)?;
-        super::decode::report(call, &resource, options.validation, &patch.problems(&unknown))?;
+        let mut patched = patched(kind, &resource, &old, &call.request.body)?;
+        let tree = std::mem::take(&mut patched.tree);
+        let mut tree = super::decode::conform(&resource, tree, &mut unknown)?;
+        super::decode::report(call, &resource, options.validation, &patched.problems(&resource, &unknown))?;
         check_identity(&tree, call)?;
         place(&mut tree, &resource, &target.namespace)?;
         call.warnings.extend(crate::kinds::meta::dedup_owner_references(&mut tree));
@@ -109,20 +110,36 @@ pub(super) fn check_force(kind: &str, call: &Call<'_>, options: &WriteOptions) -
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "PatchOptions", "", errors)) }
 }
 
+/// An object with a patch on it.
+pub(super) struct Patched {
+    /// The object.
+    pub tree: Value,
+    parsed: Parsed,
+    /// Members of JSON patch operations that mean nothing.
+    meaningless: Vec<String>,
+}
+
+impl Patched {
+    /// What the patch has too much of, and what it brought into the object.
+    pub fn problems(self, resource: &Resource, unknown: &[String]) -> Problems {
+        super::decode::problems(resource, &self.parsed, unknown).after(self.meaningless)
+    }
+}
+
 /// The old tree with the patch on it.
-pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<(Value, Parsed)> {
+pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<Patched> {
     let mut parsed = codec::parse(body, Format::Json)
         .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
     let value = std::mem::take(&mut parsed.value);
+    let mut meaningless = Vec::new();
     let mut tree = old.clone();
     match kind {
-        JSON_PATCH => patch::json_patch(&mut tree, &value)?,
+        JSON_PATCH => {
+            meaningless = patch::check_json_patch(&value)?;
+            patch::json_patch(&mut tree, &value)?;
+        }
         MERGE_PATCH => {
-            if !value.is_object() {
-                return Err(Status::bad_request(
-                    "error decoding patch: json: cannot unmarshal non-object into Go value",
-                ));
-            }
+            patch::check_merge_patch(&value)?;
             patch::merge_patch(&mut tree, value);
         }
         _ => {
@@ -131,7 +148,7 @@ pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8])
         }
     }
     super::decode::check_type(resource, &mut tree)?;
-    Ok((tree, parsed))
+    Ok(Patched { tree, parsed, meaningless })
 }
 
 /// A patch may not rename or move the object.

@@ -57,6 +57,8 @@ pub struct Resource {
     pub default_gc: Str,
     /// A deletion answers with the object, not with a `Status`.
     pub returns_deleted: bool,
+    /// The `apiVersion`s in which its objects can be read.
+    pub versions: Vec<String>,
     /// It is served in another version than the one it is stored in.
     pub converted: bool,
     /// Its objects are also served by another resource, whose selectors may name other fields.
@@ -468,6 +470,11 @@ impl Row<'static> {
             fields: selectable(&self.fields, id),
             reset: self.reset,
             storage,
+            versions: match self.resource {
+                "events" => vec!["v1".to_owned(), "events.k8s.io/v1".to_owned()],
+                "horizontalpodautoscalers" => vec!["autoscaling/v2".to_owned(), "autoscaling/v1".to_owned()],
+                _ => vec![own.clone()],
+            },
             converted: storage_api_version != own,
             storage_api_version,
             create_on_update: self.create_on_update,

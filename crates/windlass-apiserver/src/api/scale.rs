@@ -105,9 +105,10 @@ impl Server {
             })?;
             return super::decode::conform(&scales, applied, &mut unknown);
         }
-        let (patched, patch) = super::patch::patched(kind, &scales, before, &call.request.body)?;
-        let mut scale = super::decode::conform(&scales, patched, &mut unknown)?;
-        super::decode::report(call, &scales, options.validation, &patch.problems(&unknown))?;
+        let mut patched = super::patch::patched(kind, &scales, before, &call.request.body)?;
+        let tree = std::mem::take(&mut patched.tree);
+        let mut scale = super::decode::conform(&scales, tree, &mut unknown)?;
+        super::decode::report(call, &scales, options.validation, &patched.problems(&scales, &unknown))?;
         self.own(call, &scales, options, Some(before), &mut scale);
         Ok(scale)
     }

@@ -109,7 +109,10 @@ impl Tabulator {
         columns: bool,
         now: Timestamp,
     ) -> Value {
-        let rows = objects.iter().map(|object| self.row(object, now)).collect::<Vec<_>>();
+        let trees: Vec<Value> = objects.iter().map(|object| load(&self.resource, object)).collect();
+        let mut trees: Vec<&Value> = trees.iter().collect();
+        print::sort_rows(&self.resource.group, &self.resource.kind, &mut trees);
+        let rows = trees.into_iter().map(|tree| self.row_of(tree, now)).collect::<Vec<_>>();
         self.frame(metadata, rows, columns)
     }
 
@@ -128,11 +131,6 @@ impl Tabulator {
         })
     }
 
-    fn row(&self, object: &Object, now: Timestamp) -> Value {
-        let tree = load(&self.resource, object);
-        self.row_of(&tree, now)
-    }
-
     /// The row of a tree.
     pub fn row_of(&self, tree: &Value, now: Timestamp) -> Value {
         let cells = match &self.resource.flavor {
@@ -141,6 +139,9 @@ impl Tabulator {
         };
         let mut row = Map::new();
         row.insert("cells".into(), Value::Array(cells));
+        if let Some(conditions) = print::row_conditions(&self.resource.group, &self.resource.kind, tree) {
+            row.insert("conditions".into(), conditions);
+        }
         let object = match self.include {
             Include::None => Value::Null,
             Include::Metadata => {

@@ -59,6 +59,13 @@ impl Problems {
         self.yaml.is_empty() && self.fields.is_empty()
     }
 
+    /// The same, after those that were found elsewhere.
+    pub fn after(mut self, mut earlier: Vec<String>) -> Problems {
+        earlier.append(&mut self.fields);
+        self.fields = earlier;
+        self
+    }
+
     /// One text for each `Warning` header, for `fieldValidation=Warn`.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
         self.yaml.iter().chain(&self.fields).map(String::as_str)
