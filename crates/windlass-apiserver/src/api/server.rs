@@ -154,6 +154,9 @@ impl From<Response> for Answer {
     }
 }
 
+/// Subresources that are the object itself, of which a writer may change only a part.
+const OBJECT_SUBRESOURCES: [&str; 5] = ["status", "ephemeralcontainers", "resize", "approval", "finalize"];
+
 /// How long a request waits for a revision that is not there yet.
 const WAIT: SignedDuration = SignedDuration::from_secs(3);
 
@@ -326,13 +329,17 @@ impl Server {
         if call.request.body.len() > self.config.body_max {
             return Err(too_large(self.config.body_max));
         }
-        match (call.target.subresource.as_str(), call.verb) {
-            ("" | "status", Verb::Get) => self.get(call),
+        let subresource = match call.target.subresource.as_str() {
+            name if OBJECT_SUBRESOURCES.contains(&name) => "",
+            name => name,
+        };
+        match (subresource, call.verb) {
+            ("", Verb::Get) => self.get(call),
             ("", Verb::List) => self.list(call),
             ("", Verb::Watch) => self.watch(call),
             ("", Verb::Create) => self.create(call).map(Answer::Done),
-            ("" | "status", Verb::Update) => self.update(call).map(Answer::Done),
-            ("" | "status", Verb::Patch) => self.patch(call).map(Answer::Done),
+            ("", Verb::Update) => self.update(call).map(Answer::Done),
+            ("", Verb::Patch) => self.patch(call).map(Answer::Done),
             ("", Verb::Delete) => self.delete(call).map(Answer::Done),
             ("", Verb::DeleteCollection) => self.delete_collection(call).map(Answer::Done),
             ("scale", _) => self.scale(call).map(Answer::Done),

@@ -123,7 +123,8 @@ impl Server {
         old: &Value,
         tree: &mut Value,
     ) -> Result<()> {
-        let status = call.target.subresource == "status";
+        // The scale is written through a view of the object, and is an update of the object like any other.
+        let status = !matches!(call.target.subresource.as_str(), "" | "scale");
         match &resource.flavor {
             Flavor::Builtin { .. } if resource.is_definitions() => {
                 let mut errors = Errors::default();
