@@ -8,8 +8,8 @@
 //! # Expected flow
 //! [`update`] runs on the decoded and defaulted object, before admission, before the kind prepares it for storage and
 //! before anything is allocated: what those add is nobody's. [`apply`] makes such an object, and the caller runs it
-//! through the codec and defaulting as if a client had sent it. [`settle`] runs on the canonical object, and makes a
-//! write that changes nothing but times change nothing at all.
+//! through the codec and defaulting as if a client had sent it. [`settle`] runs when the kind has prepared the object,
+//! and makes a write that changes nothing but times change nothing at all.
 //!
 //! # Caveats
 //! All versions of a kind are taken to have the same fields: a set that a manager wrote in another version is kept

@@ -13,7 +13,7 @@ pub struct Schema<'a> {
     /// The type of the object itself.
     pub root: TypeId,
     /// Whether the kind comes from a custom resource definition. Such objects have no fields of zero value when
-    /// they are new, and keep their keys sorted.
+    /// they are new, and keep their keys sorted. Their types declare `metadata` with all its fields.
     pub custom: bool,
     /// The versions in which the kind exists, such as `apps/v1`: what was owned in others is forgotten. If the list
     /// is empty, everything is kept.

@@ -6,7 +6,7 @@ use super::element::same;
 use super::entries;
 
 /// Takes the times of the live object's `managedFields` back, if nothing else was changed: an apply that says what
-/// is already so must not make a new revision. Call it when the object is otherwise ready.
+/// is already so must not make a new revision. Call it when the object is otherwise ready to be stored.
 pub fn settle(live: &Value, new: &mut Value) {
     let (Some(before), Some(after)) = (entries::of(live), entries::of(new)) else { return };
     let without_time = |entry: &Value| {
