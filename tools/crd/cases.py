@@ -391,3 +391,142 @@ objects(
     version={"subresources": {"status": {}, "scale": dict(SCALE, labelSelectorPath=".status.s")}},
     properties={"spec": {"type": "object", "properties": {"r": {"type": "integer"}}}, "status": {"type": "object", "properties": {"r": {"type": "integer"}, "s": {"type": "string"}}}},
 )
+
+# --- rules ------------------------------------------------------------------------------------------------------
+RULED = {
+    "s": {"type": "string", "maxLength": 64}, "t": {"type": "string", "maxLength": 64}, "i": {"type": "integer"}, "j": {"type": "integer"}, "n": {"type": "number"}, "b": {"type": "boolean"},
+    "d": {"type": "string", "format": "duration"}, "ts": {"type": "string", "format": "date-time"}, "day": {"type": "string", "format": "date"}, "by": {"type": "string", "format": "byte", "maxLength": 64},
+    "ios": {"x-kubernetes-int-or-string": True}, "l": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 16}}, "il": {"type": "array", "maxItems": 10, "items": {"type": "integer"}},
+    "m": {"type": "object", "maxProperties": 10, "additionalProperties": {"type": "string", "maxLength": 16}},
+    "o": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 16}, "x-y": {"type": "string", "maxLength": 16}, "my_field": {"type": "integer"}, "a__b": {"type": "integer"}, "namespace": {"type": "string"}, "a.b": {"type": "integer"}, "x/y": {"type": "integer"}}},
+    "set": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 16}, "x-kubernetes-list-type": "set"},
+    "lm": {"type": "array", "maxItems": 10, "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string", "maxLength": 16}, "v": {"type": "integer"}}}, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]},
+    "nul": {"type": "string", "nullable": True, "maxLength": 16}, "free": {"x-kubernetes-preserve-unknown-fields": True}, "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    "emb": {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+}
+
+
+def ruled(rules, **more):
+    """A schema whose `spec` has these rules."""
+    schema = spec_of(**RULED)
+    listed = [{"rule": r} if isinstance(r, str) else r for r in rules]
+    schema["properties"]["spec"]["x-kubernetes-validations"] = listed
+    schema.update(more)
+    return schema
+
+
+def bad_rule(rule, **more):
+    shown = rule if isinstance(rule, str) else repr(rule)
+    definition("rule " + shown, crd(schema=ruled([rule], **more)))
+
+
+for text in [
+    # Names, fields and types.
+    "true", "self.nosuch == 1", "nosuch == 1", "self.s ==", "self.s == 1", "self.i == 1.0", "self.i < self.n", "self.s", "self.i + 1", "self.s.size() > self.i", "size(self.s) > 0",
+    "self.o.nosuch == ''", "self.o.a.b == ''", "self.o.x__dash__y == ''", "self.o.my_field > 0", "self.o.a__underscores__b > 0", "self.o.__namespace__ == ''", "self.o.a__dot__b > 0", "self.o.x__slash__y > 0", "self.o.namespace == ''",
+    "self.free == 1", "has(self.free)", "self.any.x == 1", "has(self.any)", "self.emb.kind == 'A'", "self.emb.metadata.name == 'A'", "self.emb.spec == 1", "self.metadata.name == ''", "self.apiVersion == ''",
+    "self.l[0] == 'a'", "self.l['a'] == 'a'", "self.m['a'] == 'b'", "self.m.a == 'b'", "self.m[0] == 'b'", "self.o['a'] == ''", "'a' in self.m", "1 in self.m", "'a' in self.l", "1 in self.l", "'a' in self.o",
+    "self.l.all(x, x == 'a')", "self.l.all(x, x == 1)", "self.l.all(x, x.y == 1)", "self.m.all(k, k == 'a')", "self.m.all(k, v, v == k)", "self.l.all(i, v, i >= 0)", "self.o.all(k, k == 'a')", "self.i.all(x, true)", "self.l.map(x, x + 'b') == ['ab']", "self.l.map(x, size(x)) == ['ab']", "self.l.filter(x, x != '').size() > 0", "self.l.exists_one(x, x == 'a')", "self.il.map(x, x > 1, x * 2) == [1]", "self.l.exists(x, x)",
+    "self.ios == 1", "self.ios == 'a'", "type(self.ios) == int", "type(self.ios) == string ? self.ios == 'a' : self.ios == 1", "self.nul == null", "self.s == null", "self.l == null", "self.o == null", "self.d == duration('1h')", "self.d == '1h'", "self.ts > timestamp('2020-01-01T00:00:00Z')", "self.ts - self.day > self.d", "self.ts + self.d > self.ts", "self.by == b'a'", "self.by == 'a'",
+    "self.b && self.s", "!self.b", "!self.s", "-self.i > 0", "-self.s == ''", "self.b ? 1 : 'a'", "self.b ? self.i : self.j", "self.b ? self.i > 1 : self.j", "self.s + 1 == ''", "self.i % 2 == 0", "self.n % 2.0 == 0.0", "self.s > 'a'", "self.l > self.l", "self.l + self.set == self.l", "self.i / self.n > 1",
+    "has(self.s)", "has(self.o.a)", "has(self.nosuch)", "has(self.s.x)", "has(s)", "self.?s.orValue('') == ''", "self.?nosuch.orValue('') == ''", "self.?o.?a.hasValue()", "self.o.?a.orValue(1) == 1", "self.m[?'a'].orValue('x') == 'x'", "optional.of(1).value() == 1", "optional.none().hasValue()", "self.?s.optMap(x, x + 'a').orValue('') == 'a'", "optional.ofNonZeroValue(self.s).hasValue()", "self.?s.optFlatMap(x, optional.of(x)).hasValue()",
+    # Functions.
+    "self.s.startsWith('a')", "self.s.startsWith(1)", "self.i.startsWith('a')", "self.s.nosuch()", "nosuch(self.s)", "self.s.matches('^a$')", "self.s.matches('(')", "matches(self.s, 'a')", "self.s.contains('a')", "self.s.endsWith('a')", "self.s.startsWith()",
+    "int(self.s) > 1", "string(self.i) == '1'", "double(self.i) == 1.0", "uint(self.i) == 1u", "bool(self.s)", "bytes(self.s) == b''", "dyn(self.s) == 1", "type(self.s) == string", "type(self.i) == self.i", "int(self.ts) > 1", "string(self.d) == ''", "int(self.b) == 1",
+    "self.s.lowerAscii() == ''", "self.s.upperAscii() == ''", "self.s.trim() == ''", "self.s.split(',').size() > 0", "self.l.join(',') == ''", "self.l.join() == ''", "self.il.join(',') == ''", "self.s.replace('a', 'b') == ''", "self.s.replace('a', 'b', 1) == ''", "self.s.substring(1) == ''", "self.s.substring(0, 1) == ''", "self.s.charAt(0) == 'a'", "self.s.indexOf('a') == 0", "self.s.lastIndexOf('a', 1) == 0", "'%s is %d'.format([self.s, self.i]) == ''", "self.s.format([1]) == ''", "self.s.reverse() == ''", "strings.quote(self.s) == ''",
+    "self.l.isSorted()", "self.il.sum() > 1", "self.il.min() > 1", "self.il.max() > 1", "self.l.indexOf('a') == 0", "self.l.sum() == ''", "self.il.sum() == 'a'", "self.l.distinct().size() == 1", "self.l.flatten().size() == 1", "self.l.sort() == self.l", "self.l.slice(0, 1) == self.l", "lists.range(3).size() == 3", "self.l.first().hasValue()",
+    "sets.contains(self.l, ['a'])", "sets.equivalent(self.l, self.set)", "sets.intersects(self.l, [1])", "math.greatest(self.i, self.j) == 1", "math.abs(self.i) == 1", "base64.encode(self.by) == ''",
+    "self.s.find('[0-9]+') == '1'", "self.s.findAll('[0-9]+').size() == 1", "self.s.findAll('[0-9]+', 2).size() == 1", "isURL(self.s)", "url(self.s).getHost() == 'a'", "url(self.s).getQuery()['a'][0] == 'a'", "url(self.s).getPort() == 1", "isIP(self.s)", "ip(self.s).family() == 4", "ip(self.s).isLoopback()", "ip.isCanonical(self.s)", "isCIDR(self.s)", "cidr(self.s).containsIP('10.0.0.1')", "cidr(self.s).containsIP(ip('10.0.0.1'))", "cidr(self.s).containsCIDR('10.0.0.0/8')", "cidr(self.s).ip().family() == 4", "cidr(self.s).prefixLength() == 8", "cidr(self.s).masked() == cidr(self.s)", "isQuantity(self.s)", "quantity(self.s).isGreaterThan(quantity('1'))", "quantity(self.s).add(quantity('1')).compareTo(quantity('2')) == 0", "quantity(self.s).add(1).sign() == 1", "quantity(self.s).asInteger() == 1", "quantity(self.s) == quantity('1')", "isSemver(self.s)", "semver(self.s).isLessThan(semver('1.0.0'))", "semver(self.s).major() == 1", "semver(self.s, true).minor() == 1",
+    "format.dns1123Label().validate(self.s).hasValue()", "!format.named('uuid').value().validate(self.s).hasValue()", "format.named('x').hasValue()", "duration(self.s) > duration('1s')", "self.d.getHours() > 1", "self.ts.getFullYear() > 2000", "self.ts.getFullYear('UTC') > 2000", "self.i.getHours() > 1", "self.l.transformList(i, v, v + 'a') == ['a']", "self.m.transformMap(k, v, size(v)) == {'a': 1}", "self.m.transformMapEntry(k, v, {v: k}) == {'a': 'b'}", "cel.bind(x, self.s, x == 'a')", "authorizer.group('').check('x').allowed()", "request.name == ''",
+    # Transitions.
+    "self.i >= oldSelf.i", "oldSelf == self", "oldSelf.nosuch == 1", "self.lm.all(x, oldSelf.lm.exists(y, y.k == x.k))", "oldSelf.s == 1",
+    # Literals and syntax.
+    "{'a': 1}.a == 1", "[1, 'a'].size() == 2", "{'a': 1, 'b': 'c'}.size() == 2", "1 == 1u", "1 < 2.0", "'a' \"b\"", "self.s == \"a\"", "self.s == r'\\d'", "self.s == '''a'''", "a.b.c", "Foo{x: 1} == 1", "self", "self.i in [1, 2]", "self.s in ['a', 'b']", "self.s in [1]", "(self.b || true) && !(self.b)", "self.i > 0 && self.i <", "1 + 2 == 3", "[].all(x, x > 0)", "self.l.all(self, self == 'a')", "self.l.map(x, self.l.map(y, x + y)).size() > 0", "dyn(1) + 'a' == 1", "null == 1", "[1,2].exists(x, x > 1)",
+]:
+    bad_rule(text)
+for rule in [
+    {"rule": "self.i > 0", "message": "must be positive"}, {"rule": "self.i > 0", "message": " "}, {"rule": "self.i > 0", "message": "a\nb"}, {"rule": "self.i > 0 &&\nself.j > 0"}, {"rule": "self.i > 0 &&\nself.j > 0", "message": "x"}, {"rule": " "},
+    {"rule": "self.i > 0", "messageExpression": "'i is ' + string(self.i)"}, {"rule": "self.i > 0", "messageExpression": "self.i"}, {"rule": "self.i > 0", "messageExpression": "self.nosuch"}, {"rule": "self.i > 0", "messageExpression": " "}, {"rule": "self.i > 0", "messageExpression": "oldSelf.s"},
+    {"rule": "self.i > 0", "reason": "FieldValueForbidden"}, {"rule": "self.i > 0", "reason": "Nope"}, {"rule": "self.i > 0", "fieldPath": ".i"}, {"rule": "self.i > 0", "fieldPath": ".m.foo"}, {"rule": "self.i > 0", "fieldPath": ".o['x-y']"}, {"rule": "self.i > 0", "fieldPath": "i"}, {"rule": "self.i > 0", "fieldPath": ".nosuch"}, {"rule": "self.i > 0", "fieldPath": " "}, {"rule": "self.i > 0", "fieldPath": ".l[0]"},
+    {"rule": "self.i > 0", "optionalOldSelf": True}, {"rule": "self.i > oldSelf.i", "optionalOldSelf": True}, {"rule": "!oldSelf.hasValue() || self.i > oldSelf.value().i", "optionalOldSelf": True}, {"rule": "oldSelf.?i.orValue(0) <= self.i", "optionalOldSelf": True}, {"rule": "self.i > oldSelf.i", "optionalOldSelf": False},
+]:
+    bad_rule(rule)
+
+
+def placed(name, **schema):
+    definition("rule placed " + name, crd(schema=spec_of(**schema)))
+
+
+OLD_RULE = {"x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+placed("on a string", f=dict({"type": "string"}, **OLD_RULE))
+placed("on items of an atomic list", f={"type": "array", "maxItems": 5, "items": dict({"type": "string"}, **OLD_RULE)})
+placed("on items of a set", f={"type": "array", "maxItems": 5, "items": dict({"type": "string"}, **OLD_RULE), "x-kubernetes-list-type": "set"})
+placed("on items of a list map", f=dict(LIST, maxItems=5, items=dict(LIST["items"], **OLD_RULE), **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}))
+placed("on map values", f={"type": "object", "maxProperties": 5, "additionalProperties": dict({"type": "string"}, **OLD_RULE)})
+placed("on an atomic map", f={"type": "object", "x-kubernetes-map-type": "atomic", "properties": {"a": dict({"type": "string"}, **OLD_RULE)}})
+placed("on a field of any kind", f={"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-validations": [{"rule": "true"}]})
+placed("on int-or-string", f={"x-kubernetes-int-or-string": True, "x-kubernetes-validations": [{"rule": "self == 1 || self == 'a'"}]})
+placed("with a bad schema", f={"x-kubernetes-validations": [{"rule": "self.nosuch"}]})
+placed("that its default breaks", f={"type": "integer", "default": 1, "x-kubernetes-validations": [{"rule": "self > 3", "message": "too small"}]})
+placed("that its default passes", f={"type": "integer", "default": 5, "x-kubernetes-validations": [{"rule": "self > 3"}]})
+placed("that a default of an object breaks", f={"type": "object", "default": {"a": 1}, "properties": {"a": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 3"}]}}})
+definition("rule at the root", crd(schema=dict(spec_of(f={"type": "string"}), **{"x-kubernetes-validations": [{"rule": "self.metadata.name.startsWith('a') && self.kind == 'Things' && self.spec.f != ''"}]})))
+definition("rule at the root on labels", crd(schema=dict(spec_of(f={"type": "string"}), **{"x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]})))
+
+
+def rules(plural, listed, *steps, **more):
+    """A kind whose spec has these rules, and objects of it."""
+    schema = ruled(listed)
+    for name, rule in more.pop("on", {}).items():
+        node = schema["properties"]["spec"]["properties"]
+        for part in name.split("/"):
+            node = node[part] if part in node else node["properties"][part]
+        node = node.copy()
+        parent = schema["properties"]["spec"]["properties"]
+        path = name.split("/")
+        for part in path[:-1]:
+            parent[part] = copy.deepcopy(parent[part])
+            parent = parent[part]
+        parent[path[-1]] = dict(node, **{"x-kubernetes-validations": [{"rule": r} if isinstance(r, str) else r for r in rule]})
+    schema.update(more)
+    made = [s if "object" in s else {"object": {"spec": s}} for s in steps]
+    OBJECTS.append({"name": plural, "crd": crd(plural, schema=schema), "steps": made})
+
+
+rules("celplain", ["self.i > 0", {"rule": "self.j < 10", "message": "j is too large"}, {"rule": "!has(self.s) || self.s != ''", "messageExpression": "'i is %d'.format([self.i])"}],
+      {"i": 1, "j": 1}, {"i": 0, "j": 1}, {"i": 0, "j": 11}, {"i": 1, "j": 1, "s": ""}, {"i": 1}, {}, {"i": "x", "j": 1}, {"i": 1, "j": 1, "l": ["a"] * 11}, {"object": {}}, {"i": 1, "j": None})
+rules("celreasons", [{"rule": "self.i != 1", "reason": "FieldValueForbidden"}, {"rule": "self.i != 2", "reason": "FieldValueRequired", "fieldPath": ".o.a"}, {"rule": "self.i != 3", "reason": "FieldValueDuplicate", "fieldPath": ".m.foo"}, {"rule": "self.i != 4", "fieldPath": ".o['x-y']", "message": "no four"}, {"rule": "self.i != 5", "reason": "FieldValueInvalid"}],
+      {"i": 1}, {"i": 2}, {"i": 3}, {"i": 4}, {"i": 5})
+rules("celscalars", ["true"], {"s": "ab"}, {"s": "b", "i": 3}, {"l": ["a", "b"]}, {"m": {"a": "x", "b": "y"}}, {"lm": [{"k": "a", "v": 1}, {"k": "b", "v": 0}]}, {"o": {"a": "q"}}, {"ios": 3}, {"ios": "x"}, {"n": 1}, {"b": True}, {"d": "2h"}, {"ts": "2019-01-01T00:00:00Z"}, {"nul": None}, {"nul": "x"}, {"by": "YWI="},
+      on={"s": ["self.startsWith('a')"], "i": [{"rule": "self > 5", "reason": "FieldValueDuplicate"}], "l": [{"rule": "self.size() > 2", "reason": "FieldValueDuplicate"}], "m": ["self.all(k, self[k] == 'x')"], "o": ["self.a == 'z'"], "ios": ["type(self) == string ? self == 'a' : self == 1"], "n": ["self > 2.0"], "b": ["!self"], "d": ["self < duration('1h')"], "ts": ["self > timestamp('2020-01-01T00:00:00Z')"], "nul": ["self == 'y'"], "by": ["self == b'a'"], "lm/items": ["self.v > 0"]})
+rules("celfields", ["self.o.my_field == 1 && self.o.a__underscores__b == 2 && self.o.__namespace__ == 'n' && self.o.namespace == 'n' && self.o.a__dot__b == 3 && self.o.x__slash__y == 4 && self.o.x__dash__y == 'd'"],
+      {"o": {"my_field": 1, "a__b": 2, "namespace": "n", "a.b": 3, "x/y": 4, "x-y": "d"}}, {"o": {"my_field": 2, "a__b": 2, "namespace": "n", "a.b": 3, "x/y": 4, "x-y": "d"}}, {"o": {}})
+rules("celtypes", ["self.n == 1.0", "self.n / 2.0 == 0.5", "self.d == duration('90m')", "self.ts == timestamp('2024-01-02T03:04:05Z')", "self.day == timestamp('2024-01-02T00:00:00Z')", "self.by == b'ab'", "self.ts - self.day == duration('3h4m5s')", "self.ts.getHours() == 3", "self.d.getMinutes() == 90", "type(self.i) == int", "type(self.n) == double", "string(self.d) == '5400s'"],
+      {"i": 1, "n": 1, "d": "1h30m", "ts": "2024-01-02T03:04:05Z", "day": "2024-01-02", "by": "YWI="}, {"i": 1, "n": 1, "d": "90 min", "ts": "2024-01-02T04:04:05+01:00", "day": "2024-01-02", "by": "YWI="}, {"i": 1, "n": 2, "d": "1h", "ts": "2024-01-02T03:04:06Z", "day": "2024-01-03", "by": "YQ=="})
+rules("celoptional", ["self.?s.orValue('x') == 'x'", "!self.?o.?a.hasValue() || self.o.a == 'a'", "self.m[?'k'].orValue('v') == 'v'", "self.?l.optMap(l, l.size()).orValue(0) < 3", "[?self.?s].size() < 2", "self.?l[?0].orValue('z') != 'y'"],
+      {"m": {}}, {"s": "y", "m": {}}, {"o": {"a": "b"}, "m": {"k": "w"}}, {"o": {"a": "a"}, "m": {"k": "v"}, "l": ["1", "2", "3"]}, {}, {"m": {}, "l": ["y"]})
+rules("celcollections", ["self.l.all(x, x in ['a', 'b', 'c'])", "self.l.exists(x, x == 'a')", "self.l.exists_one(x, x == 'b')", "self.l.map(x, x + '!') == ['a!', 'b!']", "self.l.filter(x, x != 'a').size() == 1", "self.m.all(k, v, k + v != 'ab')", "self.m.exists(k, k == 'k')", "self.il.sum() == 6", "self.il.isSorted()", "self.il.max() == 3 && self.il.min() == 1", "self.il.map(x, x > 1, x * 10) == [20, 30]", "self.l[0] == 'a'", "self.m['k'] == 'v'", "self.l.join('-') == 'a-b'", "sets.equivalent(self.l, ['b', 'a'])", "self.l.transformList(i, v, i > 0, v) == ['b']", "self.m.transformMap(k, v, v + k) == {'k': 'vk'}", "self.il.transformList(i, v, i + v) == [1, 3, 5]", "self.m.transformMapEntry(k, v, {v: k}) == {'v': 'k'}"],
+      {"l": ["a", "b"], "m": {"k": "v"}, "il": [1, 2, 3]}, {"l": ["d"], "m": {"a": "b"}, "il": [3, 1]}, {"l": [], "m": {}, "il": []})
+rules("celequality", ["self.set == ['b', 'a']", "self.set + ['a', 'c'] == ['a', 'b', 'c']", "(self.lm + self.lm).size() == self.lm.size()", "self.l == ['a', 'b']"],
+      {"set": ["a", "b"], "lm": [{"k": "a", "v": 1}, {"k": "b", "v": 2}], "l": ["a", "b"]}, {"set": ["b", "a"], "lm": [], "l": ["b", "a"]})
+rules("celerrors", ["self.l[5] == 'x'"], {"l": ["a"]}, {})
+rules("celerrors2", ["self.m['x'] == 'y'", "1 / self.i > 0", "self.i + 9223372036854775807 > 0", "int(self.s) == 5", "self.ios + 1 == 2", "self.i % self.j == 0", "self.d > duration(self.s)"],
+      {"m": {}, "i": 0, "j": 0, "s": "x", "ios": "a", "d": "1s"}, {"m": {"x": "y"}, "i": 1, "j": 1, "s": "5", "ios": 1, "d": "1s"}, {"m": {"x": "y"}, "i": -1, "j": 1, "s": "5", "ios": 1.5, "d": "1s"})
+rules("celshort", ["self.i == 1 || self.m['x'] == 'y'", "self.m['x'] == 'y' || self.i == 1", "!(self.i == 0 && self.m['x'] == 'y')", "self.i > 0 ? true : self.m['x'] == 'y'"],
+      {"i": 1, "m": {}}, {"i": 0, "m": {}}, {"i": 0, "m": {"x": "y"}})
+rules("celmessages", [{"rule": "self.i > 0", "message": "m", "messageExpression": "self.s"}, {"rule": "self.i > 0", "messageExpression": "self.l[9]"}, {"rule": "self.i > 0", "message": " padded ", "messageExpression": "' '"}, {"rule": "self.i > 0 &&\nself.j > 0", "message": "both"}],
+      {"i": 0, "s": "from s", "l": []}, {"i": 0, "s": "two\nlines", "l": []}, {"i": 0, "s": "  trimmed  ", "l": []}, {"i": 0, "l": []})
+rules("celold", ["self.i >= oldSelf.i", {"rule": "!has(oldSelf.s) || self.s == oldSelf.s", "message": "s is immutable", "fieldPath": ".s"}, {"rule": "oldSelf.?j.orValue(0) <= self.j", "optionalOldSelf": True}, {"rule": "!oldSelf.hasValue() || oldSelf.value().j != 7", "optionalOldSelf": True, "message": "seven stays"}],
+      {"i": 1, "j": 1}, {"i": 1, "j": -1},
+      change({"i": 5, "j": 1}, {"i": 4, "j": 1}), change({"i": 5, "j": 1}, {"i": 6, "j": 0}), change({"i": 1, "j": 1, "s": "a"}, {"i": 1, "j": 1, "s": "b"}), change({"i": 1, "j": 1, "s": "a"}, {"i": 1, "j": 1}), change({"i": 1, "j": 7}, {"i": 1, "j": 8}), change({"i": 1, "j": 1}, {"i": 1, "j": 1}))
+rules("celoldnested", ["true"], change({"m": {"a": "x", "b": "y"}}, {"m": {"a": "z", "b": "y", "c": "n"}}), change({"lm": [{"k": "a", "v": 1}, {"k": "b", "v": 5}]}, {"lm": [{"k": "b", "v": 4}, {"k": "a", "v": 2}, {"k": "c", "v": 0}]}), change({"o": {"a": "x"}}, {"o": {"a": "y"}}), change({"o": {"a": "x"}}, {}), change({"l": ["a"]}, {"l": ["b"]}), change({"nul": "a"}, {"nul": None}), change({"nul": None}, {"nul": "b"}),
+      on={"m/additionalProperties": ["self == oldSelf"], "lm/items": ["self.v >= oldSelf.v"], "l": ["self == oldSelf"], "nul": ["self == oldSelf"], "o": ["self.a == oldSelf.a"]})
+rules("celnested", ["true"], {"m": {"a": "bad", "b": "ok", "c.d": "bad"}}, {"l": ["bad", "ok"]}, {"o": {"a": "bad"}}, {"emb": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}}}, {"emb": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "y"}}}, {"emb": {"apiVersion": "v1", "kind": "Node"}},
+      on={"m/additionalProperties": ["self != 'bad'"], "l/items": ["self != 'bad'"], "o/properties/a": ["self != 'bad'"], "emb": ["self.kind == 'Pod'", "self.metadata.name == 'x'"]})
+OBJECTS.append({"name": "celroot", "crd": crd("celroots", kind="Celroot", schema=dict(spec_of(i={"type": "integer"}), **{"x-kubernetes-validations": [{"rule": "self.metadata.name == 'x' && self.kind == 'Celroot' && self.apiVersion == 'crdcases.example.com/v1'"}, {"rule": "self.spec.i > 0", "message": "i must be positive"}, {"rule": "self.spec.i < 10", "fieldPath": ".spec.i"}]})),
+                "steps": [{"object": {"spec": {"i": 1}}}, {"object": {"spec": {"i": 0}}}, {"object": {"spec": {"i": 11}}}, {"object": {"spec": {}}}, {"object": {}}, {"object": {"spec": {"i": "x"}}}]})
+rules("cellibrary", ["self.s.matches('^[a-z]+$')", "self.s.contains('b')", "self.s.endsWith('c')", "self.s.size() == 3", "self.s.upperAscii() == 'ABC'", "self.s.replace('b', 'x') == 'axc'", "self.s.substring(1, 2) == 'b'", "self.s.indexOf('c') == 2", "self.s.charAt(1) == 'b'", "self.s.split('b') == ['a', 'c']", "' abc '.trim() == self.s", "'%s-%d-%s'.format([self.s, self.i, self.l]) == 'abc-7-[x, y]'", "string(self.i) == '7'", "self.s.find('[bc]+') == 'bc'", "self.s.findAll('[abc]') == ['a', 'b', 'c']", "strings.quote(self.s) == '\"abc\"'", "self.l.distinct().size() == 2", "self.l.slice(0, 1) == ['x']", "lists.range(3) == [0, 1, 2]", "self.l.first().value() == 'x'"],
+      {"s": "abc", "i": 7, "l": ["x", "y"]}, {"s": "Zed", "i": 8, "l": ["y", "y"]})
+rules("cellibrary2", ["isURL(self.s) && url(self.s).getHost() == 'a.b:80' && url(self.s).getPort() == '80' && url(self.s).getHostname() == 'a.b' && url(self.s).getEscapedPath() == '/p' && url(self.s).getQuery()['q'] == ['1']", "isIP(self.t) && ip(self.t).family() == 4 && !ip(self.t).isLoopback() && cidr('10.0.0.0/8').containsIP(self.t) && ip.isCanonical(self.t)", "isCIDR('10.0.0.0/8') && cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8') && cidr('10.0.0.0/8').prefixLength() == 8 && cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", "isQuantity('1Gi') && quantity('1Gi').isGreaterThan(quantity('1M')) && quantity('1500m').add(quantity('500m')).compareTo(quantity('2')) == 0 && quantity('2k').asInteger() == 2000", "isSemver('1.2.3') && semver('1.2.3').major() == 1 && semver('1.2.3').isLessThan(semver('1.10.0'))", "!format.dns1123Label().validate('abc').hasValue() && format.dns1123Label().validate('A_').hasValue()", "format.named('uuid').hasValue() && !format.named('nosuch').hasValue()", "timestamp('2024-02-29T00:00:00Z').getDayOfMonth() == 28 && duration('1h').getMinutes() == 60"],
+      {"s": "https://a.b:80/p?q=1", "t": "10.0.0.1"}, {"s": "nope", "t": "::1"})
+rules("celratchet", ["self.i > 0"], change({"i": 1, "s": "a"}, {"i": 1, "s": "b"}), change({"i": 1}, {"i": 0}))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::props::Props;
-use super::{add_failures, embedded, prune, validate};
+use super::{add_failures, cel, embedded, prune, validate};
 use crate::field::{Errors, Path};
 
 /// Reports defaults that hold unknown fields or do not pass their own schema.
@@ -41,5 +41,17 @@ fn check_one(props: &Props, default: &Value, path: &Path<'_>, inside_meta: bool,
         }
     }
     let failures = validate::validate(props, default, None);
-    add_failures(failures, Some(path), errors);
+    if !failures.is_empty() {
+        add_failures(failures, Some(path), errors);
+        return;
+    }
+    // A rule that does not compile is reported where it stands. The default must pass both when it comes new and
+    // when it was there before.
+    if let Ok(Some(rules)) = cel::Rules::compile(props, props.embedded) {
+        let before = errors.0.len();
+        rules.run(props, default, Some(default), path, false, errors);
+        if errors.0.len() == before {
+            rules.run(props, default, None, path, false, errors);
+        }
+    }
 }

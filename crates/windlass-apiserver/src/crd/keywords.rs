@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::cel;
 use super::paths;
 use super::props::{Additional, Props, Rule};
 use super::text;
@@ -14,21 +15,28 @@ struct Place {
     no_defaults: Option<String>,
     /// Within `metadata`, `kind` or `apiVersion` of a resource.
     inside_meta: bool,
+    /// The nearest list above whose elements cannot be found again in an older version of the object.
+    uncorrelatable: Option<String>,
+    /// Whether rules are compiled: not under junctors, nor when the schema is at fault anyway.
+    compile: bool,
 }
 
-/// The faults that were found.
+/// Faults of the schema, and faults of rules, which are looked at only where the schema has none.
 #[derive(Default)]
 struct Found {
     schema: Errors,
+    rules: Errors,
 }
 
-/// Reports every keyword that is not allowed.
-pub(super) fn check(props: &Props, path: &Path<'_>, errors: &mut Errors) {
-    let mut found = node(props, path, true, &Place::default());
+/// Reports every keyword that is not allowed. `compile_rules` is off when the schema is known to be at fault.
+pub(super) fn check(props: &Props, path: &Path<'_>, compile_rules: bool, errors: &mut Errors) {
+    let place = Place { compile: compile_rules, ..Place::default() };
+    let mut found = node(props, path, true, props.embedded, &place);
     errors.0.append(&mut found.schema.0);
+    errors.0.append(&mut found.rules.0);
 }
 
-fn node(props: &Props, path: &Path<'_>, is_root: bool, place: &Place) -> Found {
+fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place: &Place) -> Found {
     let mut found = Found::default();
     check_supported(props, path, place, &mut found.schema);
     if props.unique_items {
@@ -41,6 +49,10 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, place: &Place) -> Found {
     let rules = path.child("x-kubernetes-validations");
     for (i, rule) in props.rules.iter().enumerate() {
         check_rule(props, rule, &rules.index(i), &mut found.schema);
+    }
+    if !props.rules.is_empty() && found.schema.is_empty() && place.compile {
+        let uncorrelatable = place.uncorrelatable.as_deref();
+        cel::check_rules(props, is_root || is_resource, &rules, uncorrelatable, &mut found.rules);
     }
     found
 }
@@ -72,6 +84,7 @@ fn check_supported(props: &Props, path: &Path<'_>, place: &Place, errors: &mut E
 fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &mut Found) {
     let mut add = |mut other: Found| {
         found.schema.0.append(&mut other.schema.0);
+        found.rules.0.append(&mut other.rules.0);
     };
     let at = path.child("additionalProperties");
     if !props.properties.is_empty() && !matches!(props.additional, None | Some(Additional::Bool(true))) {
@@ -84,7 +97,7 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
         if place.inside_meta {
             place.no_defaults = Some("inside additionalProperties applying to object metadata".into());
         }
-        add(node(schema, &at, false, &place));
+        add(node(schema, &at, false, schema.embedded, &place));
     }
     let properties = path.child("properties");
     for (name, schema) in &props.properties {
@@ -95,28 +108,32 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
                 place.no_defaults = Some(format!("in top-level {name}"));
             }
         }
-        add(node(schema, &properties.key(name), false, &place));
+        add(node(schema, &properties.key(name), false, schema.embedded, &place));
     }
-    let nested = place;
+    let nested = Place { compile: false, ..place.clone() };
     if let Some(not) = &props.not {
-        add(node(not, &path.child("not"), false, nested));
+        add(node(not, &path.child("not"), false, false, &nested));
     }
     for (junctor, schemas) in [("allOf", &props.all_of), ("oneOf", &props.one_of), ("anyOf", &props.any_of)] {
         let junctor = path.child(junctor);
         for (i, schema) in schemas.iter().enumerate() {
-            add(node(schema, &junctor.index(i), false, nested));
+            add(node(schema, &junctor.index(i), false, false, &nested));
         }
     }
     let definitions = path.child("definitions");
     for (name, schema) in &props.definitions {
-        add(node(schema, &definitions.key(name), false, nested));
+        add(node(schema, &definitions.key(name), false, false, &nested));
+    }
+    let mut place = place.clone();
+    if !props.is_list("map") && place.uncorrelatable.is_none() {
+        place.uncorrelatable = Some(path.to_string());
     }
     let items = path.child("items");
     if let Some(schema) = &props.items {
-        add(node(schema, &items, false, place));
+        add(node(schema, &items, false, schema.embedded, &place));
     }
     for (i, schema) in props.items_list.iter().enumerate() {
-        add(node(schema, &items.index(i), false, place));
+        add(node(schema, &items.index(i), false, false, &place));
     }
 }
 

@@ -5,12 +5,14 @@
 //!        └─ Definition::compile → Version                                               (props: the schema, read)
 //!             custom object ── prune → default → validate                               (prune, defaults, validate)
 //!                                            ├─ kube-openapi's checks                    (validate, number, formats)
-//!                                            └─ embedded resources, list sets and maps   (embedded, lists)
+//!                                            ├─ embedded resources, list sets and maps   (embedded, lists)
+//!                                            └─ x-kubernetes-validations                 (cel)
 //! ```
 //!
 //! Reasons and field paths are those of kube-apiserver 1.36, and most messages, too; `tests/data/crd` holds its
 //! recorded answers.
 
+mod cel;
 mod check_defaults;
 mod correlate;
 mod defaults;
@@ -40,7 +42,7 @@ use serde_json::Value;
 use self::correlate::Old;
 use self::props::Props;
 use self::validate::Failure;
-use crate::field::{Error, Errors, Path};
+use crate::field::{Error, Errors, Path, Reason};
 use crate::json::str_at;
 use crate::schema;
 
@@ -118,6 +120,7 @@ pub struct Version {
     group: String,
     names: Names,
     props: Props,
+    rules: Option<cel::Rules>,
     source: Value,
 }
 
@@ -151,6 +154,10 @@ pub struct Scale {
 
 impl Definition {
     /// Reads a definition: a canonical `apiextensions.k8s.io/v1` object that has been validated.
+    ///
+    /// # Errors
+    ///
+    /// A rule in CEL that does not compile; validation has refused such a definition before.
     pub fn compile(crd: &Value) -> Result<Definition, Errors> {
         let spec = &crd["spec"];
         let group = str_at(spec, &["group"]).to_owned();
@@ -160,8 +167,22 @@ impl Definition {
             "Webhook" => Conversion::Webhook(spec["conversion"]["webhook"].clone()),
             _ => Conversion::None,
         };
+        let mut compiled = Vec::new();
+        for (i, version) in versions.enumerate() {
+            compiled.push(Version::read(version, &group, &names).map_err(|why| {
+                let mut errors = Errors::default();
+                let list = Path::Root.child("spec").child("versions").to_string();
+                let field = format!("{list}[{i}].schema");
+                errors.0.push(Error {
+                    reason: Reason::Invalid,
+                    field,
+                    message: format!("Invalid value: {why}"),
+                });
+                errors
+            })?);
+        }
         Ok(Definition {
-            versions: versions.map(|version| Version::read(version, &group, &names)).collect(),
+            versions: compiled,
             namespaced: str_at(spec, &["scope"]) == "Namespaced",
             group,
             names,
@@ -200,7 +221,7 @@ impl Names {
 }
 
 impl Version {
-    fn read(version: &Value, group: &str, names: &Names) -> Version {
+    fn read(version: &Value, group: &str, names: &Names) -> Result<Version, String> {
         let name = str_at(version, &["name"]).to_owned();
         let source = version["schema"]["openAPIV3Schema"].clone();
         let props = Props::read(&source);
@@ -218,7 +239,8 @@ impl Version {
         };
         let columns = version["additionalPrinterColumns"].as_array().into_iter().flatten();
         let fields = version["selectableFields"].as_array().into_iter().flatten();
-        Version {
+        Ok(Version {
+            rules: cel::Rules::compile(&props, true)?,
             served: version["served"] == true,
             storage: version["storage"] == true,
             deprecation: (version["deprecated"] == true).then(warning),
@@ -233,7 +255,7 @@ impl Version {
             props,
             source,
             name,
-        }
+        })
     }
 
     /// Drops the fields that the schema does not know and reports their paths, sorted.
@@ -265,6 +287,7 @@ impl Version {
         scale::check(self.scale.as_ref(), object, true, errors);
         embedded::check(&self.props, object, false, &Path::Root, errors);
         self.check_lists(object, old, errors);
+        self.check_rules(object, old, errors);
     }
 
     /// Checks an update of `/status`: only the status must pass its schema.
@@ -276,6 +299,20 @@ impl Version {
         }
         scale::check(self.scale.as_ref(), object, false, errors);
         self.check_lists(object, Some(old), errors);
+        self.check_rules(object, Some(old), errors);
+    }
+
+    /// Rules are run once the object is of the shape that they rely on.
+    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
+        let Some(rules) = &self.rules else { return };
+        if errors.0.iter().any(blocks_rules) {
+            let message = "Invalid value: null: some validation rules were not checked because the object was \
+                           invalid; correct the existing errors to complete validation";
+            let field = "<nil>".to_owned();
+            errors.0.push(Error { reason: Reason::Invalid, field, message: message.to_owned() });
+            return;
+        }
+        rules.run(&self.props, object, old, &Path::Root, true, errors);
     }
 
     /// Lists that held something twice before may go on doing so.
@@ -336,4 +373,12 @@ fn add_failures(failures: Vec<Failure>, base: Option<&Path<'_>>, errors: &mut Er
         };
         errors.0.push(Error { reason, field, message });
     }
+}
+
+/// Whether a fault is of a kind that makes it pointless to run rules.
+fn blocks_rules(error: &Error) -> bool {
+    matches!(
+        error.reason,
+        Reason::NotSupported | Reason::Required | Reason::TooLong | Reason::TooMany | Reason::TypeInvalid
+    )
 }

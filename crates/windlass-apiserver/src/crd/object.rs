@@ -442,7 +442,8 @@ fn validate_schema(schema: &Value, has_status: bool, path: &Path<'_>, errors: &m
             check_defaults::check(&props, &path, errors);
         }
     }
-    keywords::check(&props, &path, errors);
+    let compile = unsupported.is_none() && errors.0.len() == before;
+    keywords::check(&props, &path, compile, errors);
     if let Some(why) = unsupported.filter(|_| errors.0.len() == before) {
         errors.invalid(&path, &"".into(), &why);
     }

@@ -68,6 +68,7 @@ pub(crate) struct Rule {
     pub message_expression: String,
     pub reason: Option<String>,
     pub field_path: String,
+    pub optional_old_self: Option<bool>,
 }
 
 /// Keywords that no structural schema may use.
@@ -186,6 +187,7 @@ impl Rule {
             message_expression: node.text("messageExpression"),
             reason: map.get("reason").and_then(Value::as_str).map(str::to_owned),
             field_path: node.text("fieldPath"),
+            optional_old_self: map.get("optionalOldSelf").and_then(Value::as_bool),
         }
     }
 }

@@ -23,9 +23,14 @@ pub(crate) fn float(number: f64) -> String {
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::Number(number) if !number.is_i64() => float(number.as_f64().unwrap_or_default()),
-        Value::Array(_) | Value::Object(_) => sorted(value).to_string(),
+        Value::Array(_) | Value::Object(_) => json(&sorted(value)),
         _ => value.to_string(),
     }
+}
+
+/// JSON as Go writes it: safe to stand in HTML.
+pub(crate) fn json(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 /// The same value with the keys of all its objects in order, as Go marshals maps.

@@ -75,10 +75,7 @@ impl Builder {
 
     /// The metadata of the root and of embedded resources: that of built-in kinds.
     fn metadata(&mut self) -> Type {
-        match crate::schema::builtin().id(OBJECT_META) {
-            Some(_) => Type::Struct(self.copy(OBJECT_META)),
-            None => Type::Any,
-        }
+        Type::Struct(self.copy(OBJECT_META))
     }
 
     /// Copies a built-in type and those that it refers to.

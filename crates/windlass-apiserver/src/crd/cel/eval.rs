@@ -1,0 +1,265 @@
+//! Running an expression, with a limit on how much work it may cause.
+//!
+//! The syntax tree is the `cel` crate's; the evaluation is our own, because work must be counted, objects must not
+//! be copied at each step, and values follow the schema. The costs are kube-apiserver's in kind: one for each name,
+//! selection and call, and for strings and lists by their length.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+
+use super::functions;
+use super::value::{Fault, Result, Text, Val};
+use crate::crd::pattern::Pattern;
+
+/// How much one rule may cost, as in kube-apiserver.
+pub(super) const CALL_COST_MAX: u64 = 1_000_000;
+
+/// What evaluations share: the cost so far, and compiled patterns.
+pub(super) struct Machine {
+    cost: Cell<u64>,
+    patterns: RefCell<HashMap<String, Rc<Pattern>>>,
+}
+
+impl Machine {
+    pub(super) fn new() -> Machine {
+        Machine { cost: Cell::new(0), patterns: RefCell::default() }
+    }
+
+    /// Evaluates an expression; the second value is its cost.
+    pub(super) fn run<'a>(&self, expr: &'a IdedExpr, scope: &Scope<'_, 'a>) -> (Result<Val<'a>>, u64) {
+        self.cost.set(0);
+        let result = self.eval(expr, scope);
+        (result, self.cost.get())
+    }
+
+    /// Counts work; an error once it is too much.
+    pub(super) fn charge(&self, cost: usize) -> Result<()> {
+        let cost = self.cost.get().saturating_add(cost as u64);
+        self.cost.set(cost);
+        if cost > CALL_COST_MAX { Err(Fault::Cost) } else { Ok(()) }
+    }
+
+    /// The compiled form of a pattern.
+    pub(super) fn pattern(&self, text: &str) -> Rc<Pattern> {
+        let mut patterns = self.patterns.borrow_mut();
+        patterns.entry(text.to_owned()).or_insert_with(|| Rc::new(Pattern::new(text))).clone()
+    }
+
+    /// Evaluates one node.
+    pub(super) fn eval<'a>(&self, expr: &'a IdedExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
+        match &expr.expr {
+            Expr::Literal(literal) => Ok(read_literal(literal)),
+            Expr::Ident(name) => {
+                self.charge(1)?;
+                match scope.get(name) {
+                    Some(value) => Ok(value),
+                    None => functions::type_named(name)
+                        .ok_or_else(|| Fault::other(format!("undeclared reference to '{name}'"))),
+                }
+            }
+            Expr::Select(select) => {
+                self.charge(1)?;
+                let operand = self.eval(&select.operand, scope)?;
+                if let Val::Optional(inner) = &operand {
+                    return select_optional(inner.as_deref(), &select.field, select.test);
+                }
+                let found = operand.field(&select.field)?;
+                match select.test {
+                    true => Ok(Val::Bool(found.is_some())),
+                    false => found.ok_or_else(|| Fault::other(format!("no such key: {}", select.field))),
+                }
+            }
+            Expr::List(list) => {
+                self.charge(list.elements.len())?;
+                let mut out = Vec::with_capacity(list.elements.len());
+                for (i, element) in list.elements.iter().enumerate() {
+                    match (self.eval(element, scope)?, list.optional_indices.contains(&i)) {
+                        (Val::Optional(inner), true) => out.extend(inner.map(|value| (*value).clone())),
+                        (value, _) => out.push(value),
+                    }
+                }
+                Ok(Val::list(out))
+            }
+            Expr::Map(map) => {
+                self.charge(map.entries.len())?;
+                let mut out = BTreeMap::new();
+                for entry in &map.entries {
+                    let EntryExpr::MapEntry(entry) = &entry.expr else { return Err(Fault::NoOverload) };
+                    let key = self.eval(&entry.key, scope)?.key()?;
+                    match (self.eval(&entry.value, scope)?, entry.optional) {
+                        (Val::Optional(None), true) => {}
+                        (Val::Optional(Some(value)), true) => drop(out.insert(key, (*value).clone())),
+                        (value, _) => drop(out.insert(key, value)),
+                    }
+                }
+                Ok(Val::Map(Rc::new(out)))
+            }
+            Expr::Comprehension(comprehension) => self.comprehend(comprehension, scope),
+            Expr::Call(call) => {
+                self.charge(1)?;
+                let args = call.args.as_slice();
+                match (call.func_name.as_str(), args) {
+                    (operators::LOGICAL_AND, [left, right]) => self.connect(left, right, false, scope),
+                    (operators::LOGICAL_OR, [left, right]) => self.connect(left, right, true, scope),
+                    (operators::CONDITIONAL, [condition, yes, no]) => match self.eval(condition, scope)? {
+                        Val::Bool(true) => self.eval(yes, scope),
+                        Val::Bool(false) => self.eval(no, scope),
+                        _ => Err(Fault::NoOverload),
+                    },
+                    (operators::NOT_STRICTLY_FALSE, [inner]) => match self.eval(inner, scope) {
+                        Err(Fault::Cost) => Err(Fault::Cost),
+                        result => Ok(Val::Bool(!matches!(result, Ok(Val::Bool(false))))),
+                    },
+                    (operators::OPT_SELECT, [operand, field]) => {
+                        let operand = self.eval(operand, scope)?;
+                        let Val::Text(field) = self.eval(field, scope)? else {
+                            return Err(Fault::NoOverload);
+                        };
+                        match &operand {
+                            Val::Optional(inner) => select_optional(inner.as_deref(), &field, false),
+                            value => select_optional(Some(value), &field, false),
+                        }
+                    }
+                    _ => functions::call(self, call, scope),
+                }
+            }
+            Expr::Struct(_) | Expr::Unspecified => Err(Fault::NoOverload),
+        }
+    }
+
+    /// `&&` and `||`: an error on one side does not matter if the other side decides.
+    fn connect<'a>(
+        &self,
+        left: &'a IdedExpr,
+        right: &'a IdedExpr,
+        decides: bool,
+        scope: &Scope<'_, 'a>,
+    ) -> Result<Val<'a>> {
+        let bool_of = |result: Result<Val<'a>>| match result {
+            Ok(Val::Bool(value)) => Ok(value),
+            Ok(_) => Err(Fault::NoOverload),
+            Err(fault) => Err(fault),
+        };
+        let left = bool_of(self.eval(left, scope));
+        if left == Ok(decides) || left == Err(Fault::Cost) {
+            return left.map(Val::Bool);
+        }
+        match (left, bool_of(self.eval(right, scope))) {
+            (_, Err(Fault::Cost)) => Err(Fault::Cost),
+            (_, Ok(value)) if value == decides => Ok(Val::Bool(decides)),
+            (Err(fault), _) | (Ok(_), Err(fault)) => Err(fault),
+            (Ok(_), Ok(value)) => Ok(Val::Bool(value)),
+        }
+    }
+
+    fn comprehend<'a>(&self, loop_: &'a ComprehensionExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
+        let range = self.eval(&loop_.iter_range, scope)?;
+        let items = match range.type_name() {
+            "map" => range.keys()?,
+            _ => range.elements()?,
+        };
+        let result = Scope::with(scope, &loop_.accu_var, self.eval(&loop_.accu_init, scope)?);
+        for item in items {
+            self.charge(1)?;
+            if !matches!(self.eval(&loop_.loop_cond, &result)?, Val::Bool(true)) {
+                break;
+            }
+            let step = Scope::with(&result, &loop_.iter_var, item);
+            self.step(&loop_.loop_step, &loop_.accu_var, &step, &result)?;
+        }
+        self.eval(&loop_.result, &result)
+    }
+
+    /// One round of a loop. `result + [x]` grows the result in place, or `map` would copy it in each round.
+    fn step<'a>(
+        &self,
+        expr: &'a IdedExpr,
+        result_name: &str,
+        scope: &Scope<'_, 'a>,
+        result: &Scope<'_, 'a>,
+    ) -> Result<()> {
+        let is_result = |expr: &IdedExpr| matches!(&expr.expr, Expr::Ident(name) if name == result_name);
+        if is_result(expr) {
+            return Ok(());
+        }
+        if let Expr::Call(call) = &expr.expr {
+            match (call.func_name.as_str(), call.args.as_slice()) {
+                (operators::CONDITIONAL, [condition, yes, no]) => {
+                    let Val::Bool(condition) = self.eval(condition, scope)? else {
+                        return Err(Fault::NoOverload);
+                    };
+                    return self.step(if condition { yes } else { no }, result_name, scope, result);
+                }
+                (operators::ADD, [left, right]) if is_result(left) && matches!(right.expr, Expr::List(_)) => {
+                    let added = self.eval(right, scope)?.elements()?;
+                    self.charge(added.len())?;
+                    if let Val::List(list) = &mut *result.value.borrow_mut() {
+                        Rc::make_mut(list).extend(added);
+                        return Ok(());
+                    }
+                    return Err(Fault::NoOverload);
+                }
+                _ => {}
+            }
+        }
+        let value = self.eval(expr, scope)?;
+        *result.value.borrow_mut() = value;
+        Ok(())
+    }
+}
+
+fn select_optional<'a>(inner: Option<&Val<'a>>, field: &str, test: bool) -> Result<Val<'a>> {
+    let found = inner.map(|value| value.field(field)).transpose()?.flatten();
+    Ok(match test {
+        true => Val::Bool(found.is_some()),
+        false => Val::Optional(found.map(Rc::new)),
+    })
+}
+
+fn read_literal(literal: &LiteralValue) -> Val<'_> {
+    match literal {
+        LiteralValue::Boolean(value) => Val::Bool(*value.inner()),
+        LiteralValue::Bytes(value) => Val::Bytes(value.inner().into()),
+        LiteralValue::Double(value) => Val::Double(*value.inner()),
+        LiteralValue::Int(value) => Val::Int(*value.inner()),
+        LiteralValue::Null => Val::Null,
+        LiteralValue::String(value) => Val::Text(Text::Borrowed(value.inner())),
+        LiteralValue::UInt(value) => Val::UInt(*value.inner()),
+    }
+}
+
+/// Variables, innermost first.
+pub(super) struct Scope<'s, 'a> {
+    parent: Option<&'s Scope<'s, 'a>>,
+    name: &'s str,
+    value: RefCell<Val<'a>>,
+}
+
+impl<'s, 'a> Scope<'s, 'a> {
+    /// The outermost scope: `self`.
+    pub(super) fn root(value: Val<'a>) -> Scope<'s, 'a> {
+        Scope { parent: None, name: "self", value: RefCell::new(value) }
+    }
+
+    /// A scope with one variable more.
+    pub(super) fn with(parent: &'s Scope<'s, 'a>, name: &'s str, value: Val<'a>) -> Scope<'s, 'a> {
+        Scope { parent: Some(parent), name, value: RefCell::new(value) }
+    }
+
+    /// The value of a variable.
+    pub(super) fn get(&self, name: &str) -> Option<Val<'a>> {
+        if self.name == name {
+            return Some(self.value.borrow().clone());
+        }
+        self.parent?.get(name)
+    }
+}
+
+/// The order of two values, or an error if they have none.
+pub(super) fn order<'a>(left: &Val<'a>, right: &Val<'a>) -> Result<Ordering> {
+    left.compare(right).ok_or(Fault::NoOverload)
+}

@@ -1,0 +1,494 @@
+//! Operators and the functions that are part of the language; all others are the library's.
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
+
+use super::eval::{Machine, Scope, order};
+use super::library;
+use super::value::{Fault, Result, Text, Val};
+use crate::crd::{duration, text};
+
+/// Names that qualify functions: `sets.contains(a, b)`.
+pub(super) const NAMESPACES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
+
+/// The type that a name stands for.
+pub(super) fn type_named<'a>(name: &str) -> Option<Val<'a>> {
+    const TYPES: [&str; 10] =
+        ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"];
+    TYPES.iter().find(|known| **known == name).map(|name| Val::Type(name))
+}
+
+/// Calls an operator or a function.
+pub(super) fn call<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
+    let name = call.func_name.as_str();
+    if let Some(value) = special(machine, call, scope) {
+        return value;
+    }
+    let namespace = call.target.as_deref().and_then(|target| match &target.expr {
+        Expr::Ident(ident) if NAMESPACES.contains(&ident.as_str()) && scope.get(ident).is_none() => {
+            Some(ident)
+        }
+        _ => None,
+    });
+    let target = match (&call.target, namespace) {
+        (Some(target), None) => Some(machine.eval(target, scope)?),
+        _ => None,
+    };
+    let args: Vec<Val<'a>> = call.args.iter().map(|arg| machine.eval(arg, scope)).collect::<Result<_>>()?;
+    let own = match (namespace.map(String::as_str), &target) {
+        (Some("optional"), _) => optional(name, &args),
+        (Some("format"), _) if name == "named" => {
+            let found = library::call(Some("format"), name, None, &args);
+            Some(found.map(|format| {
+                Val::Optional(match format {
+                    Val::Null => None,
+                    format => Some(Rc::new(format)),
+                })
+            }))
+        }
+        (Some("lists"), _) => match (name, args.as_slice()) {
+            // Nothing but the cost keeps the list from filling all memory.
+            ("range", [Val::Int(size)]) => {
+                let cost = machine.charge(usize::try_from(*size).unwrap_or_default());
+                Some(cost.map(|()| Val::list((0..*size).map(Val::Int).collect())))
+            }
+            _ => None,
+        },
+        (Some(_), _) => None,
+        (None, Some(target)) => method(machine, name, target, &args),
+        (None, None) => operator(machine, name, &args).or_else(|| convert(name, &args)),
+    };
+    if let Some(value) = own {
+        return value;
+    }
+    let volume: usize = target.iter().chain(&args).map(volume).sum();
+    machine.charge(volume)?;
+    let value = library::call(namespace.map(String::as_str), name, target.as_ref(), &args)?;
+    machine.charge(self::volume(&value))?;
+    Ok(value)
+}
+
+/// What passing a value to the library costs: it is copied whole.
+fn volume(value: &Val<'_>) -> usize {
+    match value {
+        Val::Text(text) => text.len() / 10,
+        Val::Bytes(bytes) => bytes.len() / 10,
+        Val::List(list) | Val::Merged(list, _) => list.iter().map(|value| 1 + volume(value)).sum(),
+        Val::Map(map) => map.values().map(|value| 1 + volume(value)).sum(),
+        Val::Node(node) => json_volume(node.value),
+        _ => 0,
+    }
+}
+
+fn json_volume(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::String(text) => 1 + text.len() / 10,
+        serde_json::Value::Array(list) => 1 + list.iter().map(json_volume).sum::<usize>(),
+        serde_json::Value::Object(map) => 1 + map.values().map(json_volume).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Macros that the parser leaves as calls: their arguments are not evaluated before the call.
+fn special<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Option<Result<Val<'a>>> {
+    let target = call.target.as_deref()?;
+    match (call.func_name.as_str(), call.args.as_slice()) {
+        ("optMap", [var, body]) => Some(opt_map(machine, target, var, body, false, scope)),
+        ("optFlatMap", [var, body]) => Some(opt_map(machine, target, var, body, true, scope)),
+        ("all" | "exists" | "existsOne" | "exists_one", [first, second, body])
+        | ("transformList" | "transformMap" | "transformMapEntry", [first, second, body]) => {
+            let vars = (ident(first)?, ident(second)?);
+            Some(two_variables(machine, call, target, vars, None, body, scope))
+        }
+        ("transformList" | "transformMap" | "transformMapEntry", [first, second, filter, body]) => {
+            let vars = (ident(first)?, ident(second)?);
+            Some(two_variables(machine, call, target, vars, Some(filter), body, scope))
+        }
+        _ => None,
+    }
+}
+
+fn ident(expr: &IdedExpr) -> Option<&str> {
+    if let Expr::Ident(name) = &expr.expr { Some(name) } else { None }
+}
+
+fn opt_map<'a>(
+    machine: &Machine,
+    target: &'a IdedExpr,
+    var: &'a IdedExpr,
+    body: &'a IdedExpr,
+    flat: bool,
+    scope: &Scope<'_, 'a>,
+) -> Result<Val<'a>> {
+    let Val::Optional(inner) = machine.eval(target, scope)? else { return Err(Fault::NoOverload) };
+    let name = ident(var).ok_or(Fault::NoOverload)?;
+    let Some(value) = inner else { return Ok(Val::Optional(None)) };
+    let scope = Scope::with(scope, name, (*value).clone());
+    let value = machine.eval(body, &scope)?;
+    Ok(if flat { value } else { Val::Optional(Some(Rc::new(value))) })
+}
+
+/// Loops over index and element, or key and value.
+fn two_variables<'a>(
+    machine: &Machine,
+    call: &'a CallExpr,
+    target: &'a IdedExpr,
+    (first, second): (&'a str, &'a str),
+    filter: Option<&'a IdedExpr>,
+    body: &'a IdedExpr,
+    scope: &Scope<'_, 'a>,
+) -> Result<Val<'a>> {
+    let range = machine.eval(target, scope)?;
+    let keys: Vec<Val<'a>> = match range.type_name() {
+        "map" => range.keys()?,
+        _ => (0..i64::try_from(range.size()?).unwrap_or(i64::MAX)).map(Val::Int).collect(),
+    };
+    let name = call.func_name.as_str();
+    let (mut hits, mut list, mut map) = (0, Vec::new(), std::collections::BTreeMap::new());
+    let mut fault = None;
+    for key in keys {
+        machine.charge(1)?;
+        let value = range.index(&key)?.unwrap_or(Val::Null);
+        let outer = Scope::with(scope, first, key.clone());
+        let inner = Scope::with(&outer, second, value);
+        if let Some(filter) = filter
+            && !matches!(machine.eval(filter, &inner)?, Val::Bool(true))
+        {
+            continue;
+        }
+        let result = machine.eval(body, &inner);
+        match (name, result) {
+            (_, Err(Fault::Cost)) => return Err(Fault::Cost),
+            ("all", Ok(Val::Bool(false))) => return Ok(Val::Bool(false)),
+            ("exists", Ok(Val::Bool(true))) => return Ok(Val::Bool(true)),
+            ("existsOne" | "exists_one", Ok(Val::Bool(true))) => hits += 1,
+            ("transformList", Ok(value)) => list.push(value),
+            ("transformMap", Ok(value)) => drop(map.insert(key.key()?, value)),
+            ("transformMapEntry", Ok(entries)) => {
+                for key in entries.keys()? {
+                    let value = entries.index(&key)?.unwrap_or(Val::Null);
+                    if map.insert(key.key()?, value).is_some() {
+                        return Err(Fault::other("insert failed: key already exists"));
+                    }
+                }
+            }
+            ("all" | "exists", Err(found)) => drop(fault.get_or_insert(found)),
+            (_, Err(found)) => return Err(found),
+            _ => {}
+        }
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    Ok(match name {
+        "all" => Val::Bool(true),
+        "exists" => Val::Bool(false),
+        "transformList" => Val::list(list),
+        "transformMap" | "transformMapEntry" => Val::Map(Rc::new(map)),
+        _ => Val::Bool(hits == 1),
+    })
+}
+
+fn operator<'a>(machine: &Machine, name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+    let compare = |is: fn(Ordering) -> bool, a: &Val<'a>, b: &Val<'a>| {
+        machine.charge(volume(a).min(volume(b)))?;
+        order(a, b).map(|order| Val::Bool(is(order)))
+    };
+    Some(match (name, args) {
+        (operators::EQUALS, [a, b]) => equal(machine, a, b).map(Val::Bool),
+        (operators::NOT_EQUALS, [a, b]) => equal(machine, a, b).map(|same| Val::Bool(!same)),
+        (operators::LESS, [a, b]) => compare(Ordering::is_lt, a, b),
+        (operators::LESS_EQUALS, [a, b]) => compare(Ordering::is_le, a, b),
+        (operators::GREATER, [a, b]) => compare(Ordering::is_gt, a, b),
+        (operators::GREATER_EQUALS, [a, b]) => compare(Ordering::is_ge, a, b),
+        (operators::LOGICAL_NOT, [Val::Bool(value)]) => Ok(Val::Bool(!value)),
+        (operators::NEGATE, [Val::Int(value)]) => checked(value.checked_neg().map(Val::Int)),
+        (operators::NEGATE, [Val::Double(value)]) => Ok(Val::Double(-value)),
+        (operators::ADD, [a, b]) => add(machine, a, b),
+        (operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO, [a, b]) => {
+            arithmetic(name, a, b)
+        }
+        (operators::IN, [a, b]) => contained(machine, a, b),
+        (operators::INDEX, [of, key]) => index(of, key),
+        (operators::OPT_INDEX, [of, key]) => match of {
+            Val::Optional(None) => Ok(Val::Optional(None)),
+            Val::Optional(Some(inner)) => inner.index(key).map(|value| Val::Optional(value.map(Rc::new))),
+            _ => of.index(key).map(|value| Val::Optional(value.map(Rc::new))),
+        },
+        (name, _) if name.contains('_') && !name.contains(|c: char| c.is_ascii_alphanumeric()) => {
+            Err(Fault::NoOverload)
+        }
+        _ => return None,
+    })
+}
+
+fn equal<'a>(machine: &Machine, a: &Val<'a>, b: &Val<'a>) -> Result<bool> {
+    machine.charge(volume(a).min(volume(b)))?;
+    a.equals(b)
+}
+
+fn checked(value: Option<Val<'_>>) -> Result<Val<'_>> {
+    value.ok_or_else(|| Fault::other("integer overflow"))
+}
+
+fn add<'a>(machine: &Machine, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
+    match (a, b) {
+        (Val::Int(a), Val::Int(b)) => checked(a.checked_add(*b).map(Val::Int)),
+        (Val::UInt(a), Val::UInt(b)) => checked(a.checked_add(*b).map(Val::UInt)),
+        (Val::Double(a), Val::Double(b)) => Ok(Val::Double(a + b)),
+        (Val::Text(a), Val::Text(b)) => {
+            machine.charge((a.len() + b.len()) / 10)?;
+            Ok(Val::text(format!("{}{}", &**a, &**b)))
+        }
+        (Val::Bytes(a), Val::Bytes(b)) => {
+            machine.charge((a.len() + b.len()) / 10)?;
+            Ok(Val::Bytes([&**a, &**b].concat().into()))
+        }
+        (Val::Foreign(a), Val::Foreign(b)) => foreign(a.clone() + b.clone()),
+        _ => {
+            let (mut left, right) = (a.elements()?, b.elements()?);
+            machine.charge(left.len() + right.len())?;
+            let props = a.list_props().filter(|props| props.is_list("set") || props.is_list("map"));
+            for value in right {
+                let place = match props.and_then(|props| props.list_type.as_deref()) {
+                    Some("set") => position(&left, |other| other.equals(&value))?,
+                    Some("map") => {
+                        let keys = &props.expect("it has a list type").list_map_keys;
+                        position(&left, |other| same_keys(other, &value, keys))?
+                    }
+                    _ => None,
+                };
+                match place {
+                    Some(i) => left[i] = value,
+                    None => left.push(value),
+                }
+            }
+            Ok(match props {
+                Some(props) => Val::Merged(Rc::new(left), props),
+                None => Val::list(left),
+            })
+        }
+    }
+}
+
+fn position<'a>(list: &[Val<'a>], is: impl Fn(&Val<'a>) -> Result<bool>) -> Result<Option<usize>> {
+    for (i, value) in list.iter().enumerate() {
+        if is(value)? {
+            return Ok(Some(i));
+        }
+    }
+    Ok(None)
+}
+
+fn same_keys<'a>(a: &Val<'a>, b: &Val<'a>, keys: &[String]) -> Result<bool> {
+    for key in keys {
+        let key = Val::text(key);
+        match (a.index(&key)?, b.index(&key)?) {
+            (Some(a), Some(b)) if a.equals(&b)? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+fn foreign<'a>(result: std::result::Result<cel::Value, cel::ExecutionError>) -> Result<Val<'a>> {
+    result.map(Val::from_library).map_err(|_| Fault::NoOverload)
+}
+
+fn arithmetic<'a>(name: &str, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
+    let zero = |what: &str| Fault::other(format!("{what} by zero"));
+    match (name, a, b) {
+        (operators::SUBSTRACT, Val::Int(a), Val::Int(b)) => checked(a.checked_sub(*b).map(Val::Int)),
+        (operators::MULTIPLY, Val::Int(a), Val::Int(b)) => checked(a.checked_mul(*b).map(Val::Int)),
+        (operators::DIVIDE, Val::Int(_), Val::Int(0)) | (operators::DIVIDE, Val::UInt(_), Val::UInt(0)) => {
+            Err(zero("division"))
+        }
+        (operators::MODULO, Val::Int(_), Val::Int(0)) | (operators::MODULO, Val::UInt(_), Val::UInt(0)) => {
+            Err(zero("modulus"))
+        }
+        (operators::DIVIDE, Val::Int(a), Val::Int(b)) => checked(a.checked_div(*b).map(Val::Int)),
+        (operators::MODULO, Val::Int(a), Val::Int(b)) => checked(a.checked_rem(*b).map(Val::Int)),
+        (operators::SUBSTRACT, Val::UInt(a), Val::UInt(b)) => checked(a.checked_sub(*b).map(Val::UInt)),
+        (operators::MULTIPLY, Val::UInt(a), Val::UInt(b)) => checked(a.checked_mul(*b).map(Val::UInt)),
+        (operators::DIVIDE, Val::UInt(a), Val::UInt(b)) => Ok(Val::UInt(a / b)),
+        (operators::MODULO, Val::UInt(a), Val::UInt(b)) => Ok(Val::UInt(a % b)),
+        (operators::SUBSTRACT, Val::Double(a), Val::Double(b)) => Ok(Val::Double(a - b)),
+        (operators::MULTIPLY, Val::Double(a), Val::Double(b)) => Ok(Val::Double(a * b)),
+        (operators::DIVIDE, Val::Double(a), Val::Double(b)) => Ok(Val::Double(a / b)),
+        (operators::SUBSTRACT, Val::Foreign(a), Val::Foreign(b)) => foreign(a.clone() - b.clone()),
+        _ => Err(Fault::NoOverload),
+    }
+}
+
+fn contained<'a>(machine: &Machine, value: &Val<'a>, container: &Val<'a>) -> Result<Val<'a>> {
+    if container.type_name() == "map" {
+        let found = match (container, value) {
+            (Val::Map(_), _) | (_, Val::Text(_)) => container.index(value)?.is_some(),
+            _ => false,
+        };
+        return Ok(Val::Bool(found));
+    }
+    for element in container.elements()? {
+        machine.charge(1)?;
+        if value.equals(&element)? {
+            return Ok(Val::Bool(true));
+        }
+    }
+    Ok(Val::Bool(false))
+}
+
+fn index<'a>(of: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>> {
+    if let Val::Optional(inner) = of {
+        let found = inner.as_ref().map(|inner| inner.index(key)).transpose()?.flatten();
+        return Ok(Val::Optional(found.map(Rc::new)));
+    }
+    let shown = |key: &Val<'_>| match key {
+        Val::Text(text) => text.to_string(),
+        Val::Int(value) => value.to_string(),
+        Val::UInt(value) => value.to_string(),
+        _ => String::new(),
+    };
+    let missing = || match of.type_name() {
+        "list" => Fault::other(format!("index out of bounds: {}", shown(key))),
+        _ => Fault::other(format!("no such key: {}", shown(key))),
+    };
+    of.index(key)?.ok_or_else(missing)
+}
+
+fn optional<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+    Some(Ok(Val::Optional(match (name, args) {
+        ("none", []) => None,
+        ("of", [value]) => Some(Rc::new(value.clone())),
+        ("ofNonZeroValue", [value]) => {
+            let zero = match value {
+                Val::Null | Val::Bool(false) | Val::Int(0) | Val::UInt(0) => true,
+                Val::Double(value) => *value == 0.0,
+                Val::Text(_) | Val::Bytes(_) | Val::List(_) | Val::Map(_) | Val::Node(_) => {
+                    value.size() == Ok(0)
+                }
+                _ => false,
+            };
+            (!zero).then(|| Rc::new(value.clone()))
+        }
+        _ => return Some(Err(Fault::NoOverload)),
+    })))
+}
+
+fn method<'a>(machine: &Machine, name: &str, target: &Val<'a>, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+    if let Val::Optional(inner) = target {
+        return Some(match (name, args) {
+            ("hasValue", []) => Ok(Val::Bool(inner.is_some())),
+            ("value", []) => {
+                inner.as_deref().cloned().ok_or_else(|| Fault::other("optional.none() dereference"))
+            }
+            ("orValue", [other]) => Ok(inner.as_deref().unwrap_or(other).clone()),
+            ("or", [other]) => Ok(if inner.is_some() { target.clone() } else { other.clone() }),
+            _ => Err(Fault::NoOverload),
+        });
+    }
+    Some(match (name, target, args) {
+        ("size", _, []) => size(machine, target),
+        ("contains", Val::Text(text), [Val::Text(part)]) => {
+            machine.charge(text.len() / 10).map(|()| Val::Bool(text.contains(&**part)))
+        }
+        ("startsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.starts_with(&**part))),
+        ("endsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.ends_with(&**part))),
+        ("matches", Val::Text(text), [Val::Text(pattern)]) => matches(machine, text, pattern),
+        ("replace", Val::Text(text), [Val::Text(_), Val::Text(with), ..]) => {
+            // The library would build the result first; it may be as large as the product of the two.
+            if let Err(fault) = machine.charge((text.len() + 1).saturating_mul(with.len()) / 10) {
+                return Some(Err(fault));
+            }
+            return None;
+        }
+        ("join", _, [Val::Text(separator)]) => {
+            let elements = target.size().unwrap_or_default();
+            if let Err(fault) = machine.charge(elements.saturating_mul(separator.len()) / 10) {
+                return Some(Err(fault));
+            }
+            return None;
+        }
+        ("format", Val::Text(text), _) => {
+            // A precision of many digits would make a string of as many zeros.
+            let digits = text.split('.').any(|part| part.bytes().take_while(u8::is_ascii_digit).count() > 3);
+            return digits.then(|| Err(Fault::other("precision is too large")));
+        }
+        _ => return None,
+    })
+}
+
+fn size<'a>(machine: &Machine, value: &Val<'a>) -> Result<Val<'a>> {
+    if let Val::Text(text) = value {
+        machine.charge(text.len() / 10)?;
+    }
+    Ok(Val::Int(i64::try_from(value.size()?).unwrap_or(i64::MAX)))
+}
+
+fn matches<'a>(machine: &Machine, text: &Text<'a>, pattern: &str) -> Result<Val<'a>> {
+    machine.charge((1 + text.len() / 10).saturating_mul(1 + pattern.len() / 4))?;
+    let pattern = machine.pattern(pattern);
+    match pattern.fault() {
+        Some(fault) => Err(Fault::other(format!("error parsing regexp: {fault}"))),
+        None => Ok(Val::Bool(pattern.is_match(text))),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "ranges are checked before"
+)]
+fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+    let range = || Fault::other("range error");
+    let parse = |ty: &str| Fault::other(format!("type conversion error from 'string' to '{ty}'"));
+    let [arg] = args else { return None };
+    Some(match (name, arg) {
+        ("dyn", _) => Ok(arg.clone()),
+        ("type", _) => Ok(Val::Type(arg.type_name())),
+        ("size", _) => arg.size().map(|size| Val::Int(i64::try_from(size).unwrap_or(i64::MAX))),
+        ("int", Val::Int(_)) | ("uint", Val::UInt(_)) | ("double", Val::Double(_)) => Ok(arg.clone()),
+        ("string", Val::Text(_)) | ("bytes", Val::Bytes(_)) | ("bool", Val::Bool(_)) => Ok(arg.clone()),
+        ("int", Val::UInt(value)) => i64::try_from(*value).map(Val::Int).map_err(|_| range()),
+        ("int", Val::Double(value)) if value.abs() < 9.2e18 => Ok(Val::Int(*value as i64)),
+        ("int", Val::Double(_)) | ("uint", Val::Double(_)) => match (name, arg) {
+            ("uint", Val::Double(value)) if (0.0..1.8e19).contains(value) => Ok(Val::UInt(*value as u64)),
+            _ => Err(range()),
+        },
+        ("int", Val::Text(text)) => text.parse().map(Val::Int).map_err(|_| parse("int")),
+        ("uint", Val::Int(value)) => u64::try_from(*value).map(Val::UInt).map_err(|_| range()),
+        ("uint", Val::Text(text)) => text.parse().map(Val::UInt).map_err(|_| parse("uint")),
+        ("double", Val::Int(value)) => Ok(Val::Double(*value as f64)),
+        ("double", Val::UInt(value)) => Ok(Val::Double(*value as f64)),
+        ("double", Val::Text(text)) => text.parse().map(Val::Double).map_err(|_| parse("double")),
+        ("bool", Val::Text(text)) => match &**text {
+            "true" | "TRUE" | "True" | "t" | "1" => Ok(Val::Bool(true)),
+            "false" | "FALSE" | "False" | "f" | "0" => Ok(Val::Bool(false)),
+            _ => Err(parse("bool")),
+        },
+        ("string", Val::Int(value)) => Ok(Val::text(value.to_string())),
+        ("string", Val::UInt(value)) => Ok(Val::text(value.to_string())),
+        ("string", Val::Bool(value)) => Ok(Val::text(value.to_string())),
+        ("string", Val::Double(value)) => Ok(Val::text(text::float(*value))),
+        ("string", Val::Bytes(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Val::text(text)),
+            Err(_) => Err(Fault::other("invalid UTF-8 in bytes, cannot convert to string")),
+        },
+        ("string", Val::Foreign(cel::Value::Duration(duration))) => {
+            let nanos = duration.num_nanoseconds().unwrap_or_default();
+            let seconds = nanos as f64 / 1e9;
+            Ok(Val::text(format!("{seconds}s")))
+        }
+        ("timestamp", Val::Text(text)) => {
+            library::timestamp(text).map_err(|_| parse("google.protobuf.Timestamp"))
+        }
+        ("duration", Val::Text(text)) => match duration::parse(text) {
+            Some(nanos) => library::duration(nanos),
+            None => Err(parse("google.protobuf.Duration")),
+        },
+        ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
+        _ => return None,
+    })
+}
