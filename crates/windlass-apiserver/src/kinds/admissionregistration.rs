@@ -92,14 +92,6 @@ fn validate_webhooks(object: &Value, context: &Context<'_>, errors: &mut Errors)
 }
 
 fn validate_webhook(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
-    const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
-    let versions = list(hook, "admissionReviewVersions");
-    if versions.is_empty() {
-        errors.required(&path.child("admissionReviewVersions"), "must specify one of v1, v1beta1");
-    } else if !versions.iter().any(|version| VERSIONS.iter().any(|known| version == known)) {
-        let detail = "must include at least one of v1, v1beta1";
-        errors.invalid(&path.child("admissionReviewVersions"), &hook["admissionReviewVersions"], detail);
-    }
     let name = text(hook, "name");
     if required(hook, "name", "", path, errors) {
         let faults = names::dns_subdomain(name);
@@ -115,7 +107,9 @@ fn validate_webhook(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     one_of(hook, "failurePolicy", &["Fail", "Ignore"], path, errors);
     one_of(hook, "matchPolicy", &["Equivalent", "Exact"], path, errors);
-    required(hook, "sideEffects", "must specify one of None, NoneOnDryRun", path, errors);
+    if get(hook, "sideEffects").is_none() {
+        errors.required(&path.child("sideEffects"), "must specify one of None, NoneOnDryRun");
+    }
     one_of(hook, "sideEffects", &["None", "NoneOnDryRun"], path, errors);
     if let Some(seconds) = int(hook, "timeoutSeconds").filter(|seconds| !(1..=30).contains(seconds)) {
         let detail = "the timeout value must be between 1 and 30 seconds";
@@ -124,6 +118,27 @@ fn validate_webhook(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
     selector(hook, "namespaceSelector", path, errors);
     selector(hook, "objectSelector", path, errors);
     validate_client(&hook["clientConfig"], &path.child("clientConfig"), errors);
+    review_versions(hook, path, errors);
+}
+
+fn review_versions(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+    let versions = list(hook, "admissionReviewVersions");
+    if versions.is_empty() {
+        errors.required(&path.child("admissionReviewVersions"), "must specify one of v1, v1beta1");
+    }
+    let at = path.child("admissionReviewVersions");
+    for (index, version) in versions.iter().enumerate() {
+        if versions[..index].contains(version) {
+            errors.invalid(&at.index(index), version, "duplicate version");
+        } else {
+            by_rule(version.as_str().unwrap_or(""), names::dns_1035_label, &at.index(index), errors);
+        }
+    }
+    if !versions.is_empty() && !versions.iter().any(|version| VERSIONS.iter().any(|known| version == known)) {
+        let detail = "must include at least one of v1, v1beta1";
+        errors.invalid(&path.child("admissionReviewVersions"), &hook["admissionReviewVersions"], detail);
+    }
 }
 
 fn validate_client(client: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -144,8 +159,12 @@ fn validate_client(client: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         (None, Some(service)) => {
             let at = path.child("service");
-            required(service, "name", "service name is required", &at, errors);
-            required(service, "namespace", "service namespace is required", &at, errors);
+            // The real server confuses the two.
+            for (missing, told) in [("namespace", "name"), ("name", "namespace")] {
+                if text(service, missing).is_empty() {
+                    errors.required(&at.child(told), "");
+                }
+            }
             if let Some(port) = int(service, "port").filter(|port| !(1..=65_535).contains(port)) {
                 let detail = "port is not valid: must be between 1 and 65535, inclusive";
                 errors.invalid(&at.child("port"), &json!(port), detail);
@@ -169,11 +188,16 @@ fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     for field in ["apiGroups", "apiVersions", "resources"] {
         required(rule, field, "", path, errors);
+        for (index, value) in list(rule, field).iter().enumerate() {
+            if field != "apiGroups" && value == "" {
+                errors.required(&path.child(field).index(index), "");
+            }
+        }
     }
     one_of(rule, "scope", &["*", "Cluster", "Namespaced"], path, errors);
 }
 
-fn validate_policy(policy: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_policy(policy: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&policy["spec"], Path::Root.child("spec"));
     one_of(spec, "failurePolicy", &["Fail", "Ignore"], &path, errors);
     if required(spec, "matchConstraints", "", &path, errors) {
@@ -184,6 +208,19 @@ fn validate_policy(policy: &Value, _: &Context<'_>, errors: &mut Errors) {
             validate_rule(rule, &rules.index(index), errors);
         }
     }
+    if context.kind == "ValidatingAdmissionPolicy" {
+        if list(spec, "validations").is_empty() && list(spec, "auditAnnotations").is_empty() {
+            let detail = "validations or auditAnnotations must contain at least one item";
+            errors.required(&path.child("validations"), detail);
+            errors.required(&path.child("auditAnnotations"), detail);
+        }
+        for (index, validation) in list(spec, "validations").iter().enumerate() {
+            let at = path.child("validations");
+            required(validation, "expression", "expression is not specified", &at.index(index), errors);
+        }
+    } else {
+        one_of(spec, "reinvocationPolicy", &["IfNeeded", "Never"], &path, errors);
+    }
 }
 
 fn validate_binding(binding: &Value, context: &Context<'_>, errors: &mut Errors) {
@@ -193,5 +230,16 @@ fn validate_binding(binding: &Value, context: &Context<'_>, errors: &mut Errors)
     }
     if context.kind.starts_with("Validating") {
         required(spec, "validationActions", "at least one validation action is required", &path, errors);
+        let known = ["Audit", "Deny", "Warn"];
+        for (index, action) in list(spec, "validationActions").iter().enumerate() {
+            if !known.iter().any(|known| action == known) {
+                errors.not_supported(&path.child("validationActions").index(index), action, &known);
+            }
+        }
+    }
+    if let Some(resources) = get(spec, "matchResources") {
+        let at = path.child("matchResources");
+        selector(resources, "namespaceSelector", &at, errors);
+        selector(resources, "objectSelector", &at, errors);
     }
 }

@@ -286,6 +286,10 @@ fn validate_replica_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
 
 fn validate_stateful_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
+    for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+        let at = path.child("volumeClaimTemplates");
+        storage::claim_spec(&claim["spec"], &at.index(index).child("spec"), errors);
+    }
     text_by(spec, "serviceName", names::dns_label, &path, errors);
     validate_stateful_set_spec(spec, &path, errors);
 }
@@ -324,6 +328,7 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
     // The controller adds a volume for each claim, so that containers can mount them.
     let mut copy = spec.clone();
     let claims = list(spec, "volumeClaimTemplates").iter().map(|claim| text_at(claim, &["metadata", "name"]));
+    let claims = claims.collect::<std::collections::BTreeSet<_>>().into_iter();
     let mut volumes = claims.map(|name| json!({"name": name, "emptyDir": {}})).collect::<Vec<_>>();
     let own = list(&spec["template"]["spec"], "volumes").iter();
     let own = own.filter(|volume| !volumes.iter().any(|claim| claim["name"] == volume["name"])).cloned();

@@ -4,7 +4,7 @@ mod cron;
 
 use serde_json::{Value, json};
 
-use super::check::{by_rule, matches, not_negative, one_of, required, selector};
+use super::check::{by_rule, is_valid_selector, matches, not_negative, one_of, required, selector};
 use super::generation::Generation;
 use super::meta::immutable;
 use super::pod::{defaults, validate};
@@ -12,7 +12,7 @@ use super::tree::{
     each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text, text_at,
 };
 use super::{Context, Hooks, names};
-use crate::field::{Errors, Path};
+use crate::field::{Errors, Path, Reason};
 
 /// The hooks of a batch kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -130,7 +130,8 @@ fn validate_job(job: &Value, errors: &mut Errors) {
     selector(spec, "selector", &path, errors);
     required_or_null(spec, &path, errors);
     let labels = spec.pointer("/template/metadata/labels");
-    if !matches(get(spec, "selector"), labels) {
+    let well_formed = get(spec, "selector").is_none_or(is_valid_selector);
+    if well_formed && !matches(get(spec, "selector"), labels) {
         let detail = "`selector` does not match template `labels`";
         let at = path.child("template");
         let at = at.child("metadata");
@@ -141,7 +142,7 @@ fn validate_job(job: &Value, errors: &mut Errors) {
         && let Some(completions) = int(spec, "completions").filter(|completions| *completions > 0)
     {
         let hostname = format!("{name}-{}", completions - 1);
-        if !names::dns_label(&hostname).is_empty() && names::dns_subdomain(name).is_empty() {
+        if !names::dns_label(&hostname).is_empty() {
             let detail = format!("will not able to create pod with invalid DNS label: {hostname}");
             errors.invalid(&Path::Root.child("metadata").child("name"), &json!(name), &detail);
         }
@@ -205,13 +206,14 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         if get(spec, "completions").is_none() {
             errors.required(&path.child("completions"), "when completion mode is Indexed");
         }
+        success_policy(spec, path, errors);
         if let (Some(failed), Some(all)) = (int(spec, "maxFailedIndexes"), int(spec, "completions"))
             && failed > all
         {
             let detail = "must be less than or equal to completions";
             errors.invalid(&path.child("maxFailedIndexes"), &json!(failed), detail);
         }
-    } else {
+    } else if text(spec, "completionMode") == "NonIndexed" {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
             if let Some(value) = get(spec, field) {
                 errors.invalid(&path.child(field), value, "requires indexed completion mode");
@@ -221,6 +223,7 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.invalid(&path.child("successPolicy"), policy, "requires indexed completion mode");
         }
     }
+    failure_policy(spec, path, errors);
     validate::template(&spec["template"], &path.child("template"), errors);
     let policy = text_at(spec, &["template", "spec", "restartPolicy"]);
     let template = path.child("template");
@@ -234,6 +237,73 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         "OnFailure" | "Never" => {}
         _ => errors.not_supported(&at, &json!(policy), &["OnFailure", "Never"]),
+    }
+}
+
+fn success_policy(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("successPolicy");
+    let path = path.child("rules");
+    for (index, rule) in list(&spec["successPolicy"], "rules").iter().enumerate() {
+        if get(rule, "succeededCount").is_none() && get(rule, "succeededIndexes").is_none() {
+            let detail = "at least one of succeededCount or succeededIndexes must be specified";
+            errors.required(&path.index(index), detail);
+        }
+        not_negative(rule, &["succeededCount"], &path.index(index), errors);
+    }
+}
+
+fn failure_policy(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("podFailurePolicy");
+    let path = path.child("rules");
+    for (index, rule) in list(&spec["podFailurePolicy"], "rules").iter().enumerate() {
+        let at = path.index(index);
+        let action = text(rule, "action");
+        let actions = ["Count", "FailIndex", "FailJob", "Ignore"];
+        if action.is_empty() {
+            let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
+            errors.required(&at.child("action"), detail);
+        } else if !actions.contains(&action) {
+            errors.not_supported(&at.child("action"), &json!(action), &actions);
+        }
+        let codes = get(rule, "onExitCodes");
+        match (codes.is_some(), !list(rule, "onPodConditions").is_empty()) {
+            (true, false) | (false, true) => {}
+            (false, false) => errors.push(
+                Reason::Invalid,
+                &at,
+                "Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
+            ),
+            (true, true) => errors.push(
+                Reason::Invalid,
+                &at,
+                "Invalid value: specifying both OnExitCodes and OnPodConditions is not supported",
+            ),
+        }
+        if let Some(codes) = codes {
+            exit_codes(codes, &at.child("onExitCodes"), errors);
+        }
+    }
+}
+
+fn exit_codes(codes: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let operator = text(codes, "operator");
+    if operator.is_empty() {
+        errors.required(&path.child("operator"), "valid values: [\"In\" \"NotIn\"]");
+    } else if !matches!(operator, "In" | "NotIn") {
+        errors.not_supported(&path.child("operator"), &json!(operator), &["In", "NotIn"]);
+    }
+    let at = path.child("values");
+    let values = list(codes, "values").iter().filter_map(Value::as_i64).collect::<Vec<_>>();
+    if values.is_empty() {
+        errors.invalid(&at, codes.get("values").unwrap_or(&Value::Null), "at least one value is required");
+    }
+    for (index, value) in values.iter().enumerate() {
+        if values[..index].contains(value) {
+            errors.duplicate(&at.index(index), &json!(value));
+        }
+    }
+    if !values.is_sorted() {
+        errors.invalid(&at, &codes["values"], "must be ordered");
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::check::{ip, one_of, required, text_by};
 use super::generation::Generation;
-use super::tree::{each, fill, list, set, text};
+use super::tree::{each, fill, list, text};
 use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
@@ -21,8 +21,6 @@ const SLICE: Hooks = Hooks {
         born: true,
         grows_on: &["/addressType", "/endpoints", "/ports", "/metadata/labels"],
     },
-    prepare_create: |object, _| no_endpoints_are_null(object),
-    prepare_update: |object, _, _| no_endpoints_are_null(object),
     validate_create: validate,
     validate_update: |new, old, context, errors| {
         validate(new, context, errors);
@@ -36,13 +34,6 @@ fn default(slice: &mut Value) {
         fill(port, "name", "");
         fill(port, "protocol", "TCP");
     });
-}
-
-/// The internal type does not tell an empty list from none, and the conversion gives none.
-fn no_endpoints_are_null(slice: &mut Value) {
-    if list(slice, "endpoints").is_empty() {
-        set(slice, "endpoints", Value::Null);
-    }
 }
 
 fn validate(slice: &Value, _: &Context<'_>, errors: &mut Errors) {

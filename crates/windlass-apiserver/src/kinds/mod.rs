@@ -154,6 +154,7 @@ impl Hooks {
         self.generation.create(object);
         (self.prepare_create)(object, context);
         (self.default)(object);
+        tree::forget_empty_lists(object);
         let mut errors = Errors::default();
         meta::validate_create(object, context.namespaced, true, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
@@ -167,6 +168,7 @@ impl Hooks {
         self.generation.keep(new, old);
         (self.prepare_update)(new, old, context);
         (self.default)(new);
+        tree::forget_empty_lists(new);
         self.generation.update(new, old);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
@@ -181,6 +183,7 @@ impl Hooks {
         self.generation.keep(new, old);
         (self.prepare_status)(new, old, context);
         (self.default)(new);
+        tree::forget_empty_lists(new);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
         meta::validate_update(new, old, true, &mut errors);

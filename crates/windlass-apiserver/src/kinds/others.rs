@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::check::{one_of, required, required_by};
 use super::generation::Generation;
-use super::tree::{each, existing, fill, fill_zero, int, seconds, set, sub, text, text_at};
+use super::tree::{each, existing, fill, fill_zero, get, int, seconds, set, sub, text, text_at};
 use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
@@ -114,6 +114,7 @@ fn validate_flow_schema(schema: &Value, _: &Context<'_>, errors: &mut Errors) {
         errors.invalid(&path.child("matchingPrecedence"), &json!(precedence), detail);
     }
     let level = path.child("priorityLevelConfiguration");
+    super::check::text_by(&spec["priorityLevelConfiguration"], "name", names::dns_subdomain, &level, errors);
     required(&spec["priorityLevelConfiguration"], "name", "must reference a priority level", &level, errors);
 }
 
@@ -135,7 +136,23 @@ fn default_priority_level(level: &mut Value) {
 }
 
 fn validate_priority_level(level: &Value, _: &Context<'_>, errors: &mut Errors) {
-    one_of(&level["spec"], "type", &["Exempt", "Limited"], &Path::Root.child("spec"), errors);
+    let (spec, path) = (&level["spec"], Path::Root.child("spec"));
+    if !required(spec, "type", "", &path, errors) {
+        return;
+    }
+    one_of(spec, "type", &["Exempt", "Limited"], &path, errors);
+    if text(spec, "type") != "Limited" {
+        return;
+    }
+    let at = path.child("limited");
+    if get(spec, "limited").is_none() {
+        errors.required(&at, "must not be empty when type is Limited");
+        return;
+    }
+    let (response, at) = (&spec["limited"]["limitResponse"], at.child("limitResponse"));
+    if required(response, "type", "", &at, errors) {
+        one_of(response, "type", &["Queue", "Reject"], &at, errors);
+    }
 }
 
 fn validate_api_service(service: &Value, _: &Context<'_>, errors: &mut Errors) {
@@ -145,6 +162,19 @@ fn validate_api_service(service: &Value, _: &Context<'_>, errors: &mut Errors) {
     if name != required_name {
         let detail = format!("must be `spec.version+\".\"+spec.group`: {required_name:?}");
         errors.invalid(&Path::Root.child("metadata").child("name"), &json!(name), &detail);
+    }
+    if text(spec, "group").is_empty() && text(spec, "version") != "v1" {
+        let detail = "only v1 may have an empty group and it better be legacy kube";
+        errors.required(&path.child("group"), detail);
+    }
+    super::check::text_by(spec, "group", names::dns_subdomain, &path, errors);
+    super::check::by_rule(text(spec, "version"), names::dns_1035_label, &path.child("version"), errors);
+    if let Some(service) = get(spec, "service") {
+        required(service, "namespace", "", &path.child("service"), errors);
+        required(service, "name", "", &path.child("service"), errors);
+    } else if spec.get("insecureSkipTLSVerify") == Some(&json!(true)) {
+        let detail = "local APIServices may not have insecureSkipTLSVerify";
+        errors.invalid(&path.child("insecureSkipTLSVerify"), &json!(true), detail);
     }
     for (field, max) in [("groupPriorityMinimum", 20_000), ("versionPriority", 1000)] {
         let value = int(spec, field).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::check::{by_rule, one_of, required, required_by};
+use super::check::{by_rule, one_of, required, text_by};
 use super::generation::Generation;
 use super::meta::{IMMUTABLE_FIELD, immutable};
 use super::tree::{existing, fill, get, is_zero, list, same, set, sub, text};
@@ -85,7 +85,8 @@ const ATTACHMENT: Hooks = Hooks {
 
 const CAPACITY: Hooks = Hooks {
     validate_create: |object, _, errors| {
-        required_by(object, "storageClassName", names::dns_subdomain, &Path::Root, errors);
+        let path = Path::Root.child("storageClassName");
+        by_rule(text(object, "storageClassName"), names::dns_subdomain, &path, errors);
     },
     validate_update: |new, old, _, errors| {
         for field in ["nodeTopology", "storageClassName"] {
@@ -103,7 +104,10 @@ const ATTRIBUTES_CLASS: Hooks = Hooks {
         Ok(())
     },
     validate_create: |object, _, errors| {
-        required(object, "driverName", "", &Path::Root, errors);
+        if required(object, "driverName", "", &Path::Root, errors) {
+            let name = text(object, "driverName").to_lowercase();
+            by_rule(&name, names::label_key, &Path::Root.child("driverName"), errors);
+        }
         required(object, "parameters", "must contain at least one key/value pair", &Path::Root, errors);
     },
     validate_update: |new, old, _, errors| {
@@ -127,7 +131,9 @@ fn validate_storage_class(class: &Value, _: &Context<'_>, errors: &mut Errors) {
             errors,
         );
     }
-    one_of(class, "reclaimPolicy", &["Delete", "Retain"], &root, errors);
+    if !text(class, "reclaimPolicy").is_empty() {
+        one_of(class, "reclaimPolicy", &["Delete", "Retain"], &root, errors);
+    }
     one_of(class, "volumeBindingMode", &["Immediate", "WaitForFirstConsumer"], &root, errors);
 }
 
@@ -158,6 +164,9 @@ fn validate_csi_node(node: &Value, _: &Context<'_>, errors: &mut Errors) {
     let path = path.child("drivers");
     for (index, driver) in list(&node["spec"], "drivers").iter().enumerate() {
         required(driver, "name", "", &path.index(index), errors);
+        if text(driver, "name").len() > 63 {
+            errors.too_long(&path.index(index).child("name"), 63);
+        }
         required(driver, "nodeID", "", &path.index(index), errors);
     }
     super::check::unique(list(&node["spec"], "drivers"), "name", &path, errors);
@@ -178,5 +187,6 @@ fn validate_attachment(attachment: &Value, _: &Context<'_>, errors: &mut Errors)
         }
         _ => {}
     }
+    text_by(source, "persistentVolumeName", names::dns_subdomain, &path.child("source"), errors);
     by_rule(text(spec, "nodeName"), names::dns_subdomain, &path.child("nodeName"), errors);
 }

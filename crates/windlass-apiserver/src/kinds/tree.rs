@@ -139,6 +139,26 @@ pub(crate) fn each(object: &mut Value, key: &str, mut act: impl FnMut(&mut Value
     }
 }
 
+/// Makes empty lists null: the real server stores protobuf, which does not tell an empty list from none.
+pub(crate) fn forget_empty_lists(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(forget_empty_lists),
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                // What is behind these is stored as it came.
+                if matches!(key.as_str(), "managedFields" | "data" | "parameters") {
+                    continue;
+                }
+                if value.as_array().is_some_and(Vec::is_empty) {
+                    *value = Value::Null;
+                }
+                forget_empty_lists(value);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A time as `metav1.Time` prints it: RFC 3339 in seconds.
 pub(crate) fn seconds(time: jiff::Timestamp) -> String {
     jiff::Timestamp::from_second(time.as_second()).map_or_else(|_| String::new(), |time| time.to_string())

@@ -11,10 +11,15 @@ use crate::kinds::check::{by_rule, quantity};
 use crate::kinds::meta::{IMMUTABLE_FIELD, NOT_NEGATIVE};
 use crate::kinds::names;
 use crate::kinds::pod::STANDARD_RESOURCES;
-use crate::kinds::tree::{each, entries, fill, get, is_zero, list, sub, text};
+use crate::kinds::tree::{each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
 
 pub(super) const LIMIT_RANGE: Hooks = Hooks {
     default: |object| each(sub(object, "spec"), "limits", default_limit),
+    // A limit range without a name gets one that nobody else has.
+    prepare_create: |object, _| {
+        let uid = text_at(object, &["metadata", "uid"]).to_owned();
+        fill_zero(sub(object, "metadata"), "name", uid);
+    },
     validate_create: |object, _, errors| validate_limits(object, errors),
     validate_update: |new, _, _, errors| validate_limits(new, errors),
     ..Hooks::NONE
@@ -57,6 +62,11 @@ fn validate_limits(object: &Value, errors: &mut Errors) {
         let path = path.index(index);
         let kind = text(limit, "type");
         by_rule(kind, names::label_key, &path.child("type"), errors);
+        let standard = ["Pod", "Container", "PersistentVolumeClaim"];
+        if !kind.contains('/') && !standard.contains(&kind) && names::label_key(kind).is_empty() {
+            let detail = "must be a standard limit type or fully qualified";
+            errors.invalid(&path.child("type"), &json!(kind), detail);
+        }
         if !seen.insert(kind) {
             errors.duplicate(&path.child("type"), &json!(kind));
         }

@@ -19,6 +19,11 @@ pub(super) const NAMESPACE: Hooks = Hooks {
             restore(sub(new, "spec"), &old["spec"], "finalizers");
         }
     },
+    validate_create: |namespace, _, errors| {
+        for name in list(&namespace["spec"], "finalizers").iter().filter_map(Value::as_str) {
+            finalizer(name, &Path::Root.child("spec").child("finalizers"), errors);
+        }
+    },
     validate_update: |new, _, context, errors| {
         if context.subresource == "finalize" {
             validate_finalizers(new, errors);
@@ -65,11 +70,14 @@ fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
     let path = Path::Root.child("spec");
     let path = path.child("finalizers");
     for (index, name) in list(&namespace["spec"], "finalizers").iter().filter_map(Value::as_str).enumerate() {
-        let at = path.index(index);
-        by_rule(name, names::label_key, &at, errors);
-        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.invalid(&at, &json!(name), detail);
-        }
+        finalizer(name, &path.index(index), errors);
+    }
+}
+
+fn finalizer(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    by_rule(name, names::label_key, path, errors);
+    if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.invalid(path, &json!(name), detail);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::field::{Errors, Path};
-use crate::kinds::check::{one_of, required_by};
+use crate::kinds::check::{one_of, required, required_by};
 use crate::kinds::tree::{get, list, same, set, sub, text};
 use crate::kinds::{Context, Hooks, names};
 use crate::status::Status;
@@ -20,8 +20,15 @@ pub(super) const NODE: Hooks = Hooks {
     ..Hooks::NONE
 };
 
-/// What a node does not say to be allocatable is all it has.
+/// What a node does not say to be allocatable is all it has; its network stands under an old name, too.
 fn default(node: &mut Value) {
+    let spec = sub(node, "spec");
+    match (text(spec, "podCIDR").to_owned(), list(spec, "podCIDRs").first().cloned()) {
+        (one, Some(first)) if one.is_empty() => set(spec, "podCIDR", first),
+        (one, None) if !one.is_empty() => set(spec, "podCIDRs", json!([one])),
+        (one, Some(first)) if first != one.as_str() => set(spec, "podCIDRs", json!([one])),
+        _ => {}
+    }
     let Some(capacity) = node.pointer("/status/capacity").filter(|capacity| !capacity.is_null()).cloned()
     else {
         return;
@@ -54,6 +61,10 @@ fn validate(node: &Value, errors: &mut Errors) {
     for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
         let path = path.index(index);
         required_by(taint, "key", names::label_key, &path, errors);
+        required(taint, "effect", "", &path, errors);
+        if text(taint, "effect").is_empty() {
+            continue;
+        }
         one_of(taint, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path, errors);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::service::{externally_accessible, needs_cluster_ip, needs_health_port, needs_node_port};
+use super::service::{externally_accessible, needs_cluster_ip, needs_health_port};
 use crate::field::{Errors, Path};
 use crate::kinds::check::{by_rule, in_range, ip, one_of, port_or_name, required, text_by};
 use crate::kinds::meta::labels;
@@ -36,6 +36,15 @@ pub(super) fn validate(service: &Value, errors: &mut Errors) {
                 ip(address, &path.child("clusterIPs").index(index), errors);
             }
         }
+    }
+    if needs_cluster_ip(spec) {
+        one_of(
+            spec,
+            "ipFamilyPolicy",
+            &["PreferDualStack", "RequireDualStack", "SingleStack"],
+            &path,
+            errors,
+        );
     }
     for (index, address) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
         ip(address, &path.child("externalIPs").index(index), errors);
@@ -86,6 +95,13 @@ fn ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             by_rule(protocol, names::label_key, &path.child("appProtocol"), errors);
         }
     }
+    let mut nodes = BTreeSet::new();
+    for (index, port) in all.iter().enumerate() {
+        let node = int(port, "nodePort").unwrap_or(0);
+        if node != 0 && !nodes.insert((text(port, "protocol"), node)) {
+            errors.duplicate(&path.index(index).child("nodePort"), &json!(node));
+        }
+    }
     let mut claimed = BTreeSet::new();
     for (index, port) in all.iter().enumerate() {
         if !claimed.insert((text(port, "protocol"), int(port, "port"))) {
@@ -93,7 +109,7 @@ fn ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.duplicate(&path.index(index), &key);
         }
     }
-    if !needs_node_port(spec) {
+    if matches!(text(spec, "type"), "ClusterIP" | "ExternalName") {
         for (index, port) in all.iter().enumerate() {
             if int(port, "nodePort").is_some_and(|node| node != 0) {
                 let detail = format!("may not be used when `type` is '{}'", text(spec, "type"));

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::volume;
 use crate::field::{Errors, Path};
-use crate::kinds::check::{one_of, quantity, selector, text_by};
+use crate::kinds::check::{one_of, quantity, required, selector, text_by};
 use crate::kinds::meta::IMMUTABLE_FIELD;
 use crate::kinds::names;
 use crate::kinds::pod::review;
 use crate::kinds::tree::{
-    entries, fill, fill_zero, flag, get, is_zero, list, restore, same, seconds, set, sub, text, text_at,
+    entries, fill, fill_zero, flag, get, is_zero, list, remove, restore, same, seconds, set, sub, text,
+    text_at,
 };
 use crate::kinds::{Context, Hooks};
 use crate::status::Status;
@@ -68,6 +69,15 @@ fn prepare_volume(object: &mut Value, context: &Context<'_>) {
 
 fn prepare_claim(object: &mut Value, _: &Context<'_>) {
     set(object, "status", json!({"phase": "Pending"}));
+    // Sources that the old field never allowed are dropped, as they have been since before it had a successor.
+    let spec = sub(object, "spec");
+    let known = get(spec, "dataSource").is_none_or(|source| {
+        let of = (text(source, "apiGroup"), text(source, "kind"));
+        of == ("", "PersistentVolumeClaim") || of == ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    });
+    if !known && get(spec, "dataSourceRef").is_none() {
+        remove(spec, "dataSource");
+    }
     mirror_data_source(sub(object, "spec"));
 }
 
@@ -181,9 +191,13 @@ fn access_modes(spec: &Value, detail: &str, path: &Path<'_>, errors: &mut Errors
 }
 
 fn validate_claim(claim: &Value, errors: &mut Errors) {
-    let (spec, path) = (&claim["spec"], Path::Root.child("spec"));
-    access_modes(spec, "at least 1 access mode is required", &path, errors);
-    selector(spec, "selector", &path, errors);
+    claim_spec(&claim["spec"], &Path::Root.child("spec"), errors);
+}
+
+/// Checks the spec of a claim, also of those in templates.
+pub(crate) fn claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    access_modes(spec, "at least 1 access mode is required", path, errors);
+    selector(spec, "selector", path, errors);
     let at = path.child("resources");
     match spec.pointer("/resources/requests/storage") {
         None => errors.required(&at.key("storage"), ""),
@@ -193,8 +207,26 @@ fn validate_claim(claim: &Value, errors: &mut Errors) {
             }
         }
     }
-    text_by(spec, "storageClassName", names::dns_subdomain, &path, errors);
-    one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
+    for field in ["dataSource", "dataSourceRef"] {
+        if let Some(source) = get(spec, field) {
+            data_source(source, &path.child(field), errors);
+        }
+    }
+    text_by(spec, "storageClassName", names::dns_subdomain, path, errors);
+    one_of(spec, "volumeMode", &["Block", "Filesystem"], path, errors);
+}
+
+fn data_source(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    required(source, "name", "", path, errors);
+    required(source, "kind", "", path, errors);
+    let kind = text(source, "kind");
+    match text(source, "apiGroup") {
+        "" if kind != "PersistentVolumeClaim" => {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.invalid(path, &json!(kind), detail);
+        }
+        _ => text_by(source, "apiGroup", names::dns_subdomain, path, errors),
+    }
 }
 
 fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
@@ -279,6 +311,15 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
         None => errors.required(&path, "must specify a volume type"),
         Some(&"hostPath") if text_at(spec, &["hostPath", "path"]).is_empty() => {
             errors.required(&path.child("hostPath").child("path"), "");
+        }
+        Some(&"nfs") => {
+            let at = path.child("nfs");
+            required(&spec["nfs"], "server", "", &at, errors);
+            required(&spec["nfs"], "path", "", &at, errors);
+            let directory = text_at(spec, &["nfs", "path"]);
+            if !directory.starts_with('/') {
+                errors.invalid(&at.child("path"), &json!(directory), "must be an absolute path");
+            }
         }
         Some(&"local") if get(spec, "nodeAffinity").is_none() => {
             errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");

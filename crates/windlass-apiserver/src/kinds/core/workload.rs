@@ -21,7 +21,13 @@ pub(super) const POD: Hooks = Hooks {
     validate_update: update::validate,
     review: review::review,
     validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
-    warnings: |new, old| if old.is_none() { warnings::of_spec(&new["spec"], "spec") } else { Vec::new() },
+    warnings: |new, old| {
+        if old.is_some() {
+            return Vec::new();
+        }
+        let name = new.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
+        warnings::of_name(name).into_iter().chain(warnings::of_spec(&new["spec"], "spec")).collect()
+    },
     ..Hooks::NONE
 };
 

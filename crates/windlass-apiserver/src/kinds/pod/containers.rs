@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{probes, resources};
 use crate::field::{Errors, Path};
-use crate::kinds::check::{in_range, not_found, one_of, required, required_by, text_by, within};
+use crate::kinds::check::{by_rule, in_range, not_found, one_of, required, required_by, text_by, within};
 use crate::kinds::names;
 use crate::kinds::tree::{flag, get, int, is_zero, list, text};
 
@@ -26,11 +26,15 @@ pub(super) fn validate(spec: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, 
         probes::validate(container, grace, &path, errors);
     }
     host_ports(regular, &at, errors);
+    if flag(spec, "hostNetwork") {
+        host_network_ports(regular, &at, errors);
+    }
     let at = path.child("initContainers");
     for (index, container) in list(spec, "initContainers").iter().enumerate() {
         let path = at.index(index);
         common(container, mounted, &path, errors);
         unique_name(container, &mut names, &path, errors);
+        one_of(container, "restartPolicy", &["Always", "Never", "OnFailure"], &path, errors);
         match text(container, "restartPolicy") {
             "Always" => probes::validate(container, grace, &path, errors),
             _ => {
@@ -117,6 +121,20 @@ fn ports(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// On the network of the host, a container's port is the host's.
+fn host_network_ports(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
+    for (index, container) in containers.iter().enumerate() {
+        for (port_index, port) in list(container, "ports").iter().enumerate() {
+            if int(port, "hostPort").unwrap_or(0) != int(port, "containerPort").unwrap_or(0) {
+                let path = path.index(index);
+                let path = path.child("ports");
+                let detail = "must match `containerPort` when `hostNetwork` is true";
+                errors.invalid(&path.index(port_index).child("hostPort"), &port["hostPort"], detail);
+            }
+        }
+    }
+}
+
 fn host_ports(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
     let mut taken = BTreeSet::new();
     for (index, container) in containers.iter().enumerate() {
@@ -153,12 +171,15 @@ fn env(container: &Value, path: &Path<'_>, errors: &mut Errors) {
         let Some(source) = get(variable, "valueFrom") else { continue };
         let at = path.child("valueFrom");
         if let Some(field) = get(source, "fieldRef") {
-            field_ref(field, &at.child("fieldRef"), errors);
+            field_ref(field, &[], &at.child("fieldRef"), errors);
+        }
+        if let Some(field) = get(source, "resourceFieldRef") {
+            resource_ref(field, &at.child("resourceFieldRef"), errors);
         }
         for reference in ["configMapKeyRef", "secretKeyRef"] {
             if let Some(key) = get(source, reference) {
                 let at = at.child(reference);
-                required(key, "name", "", &at, errors);
+                by_rule(text(key, "name"), names::dns_subdomain, &at.child("name"), errors);
                 required_by(key, "key", names::config_key, &at, errors);
             }
         }
@@ -180,7 +201,8 @@ fn env(container: &Value, path: &Path<'_>, errors: &mut Errors) {
         let kinds = ["configMapRef", "secretRef"];
         for kind in kinds {
             if let Some(reference) = get(source, kind) {
-                required(reference, "name", "", &path.child(kind), errors);
+                let at = path.child(kind);
+                required_by(reference, "name", names::dns_subdomain, &at, errors);
             }
         }
         match kinds.iter().filter(|kind| get(source, kind).is_some()).count() {
@@ -191,14 +213,33 @@ fn env(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn field_ref(field: &Value, path: &Path<'_>, errors: &mut Errors) {
+/// The resources of a container that it can read.
+const RESOURCE_FIELDS: [&str; 6] = [
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+];
+
+fn resource_ref(field: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let name = text(field, "resource");
+    let huge = ["limits.hugepages-", "requests.hugepages-"].iter().any(|head| name.starts_with(head));
+    if required(field, "resource", "", path, errors) && !huge && !RESOURCE_FIELDS.contains(&name) {
+        errors.not_supported(&path.child("resource"), &json!(name), &RESOURCE_FIELDS);
+    }
+}
+
+/// Checks a reference to a field of the pod itself; `more` are fields that only a volume can show.
+pub(super) fn field_ref(field: &Value, more: &[&str], path: &Path<'_>, errors: &mut Errors) {
     required(field, "apiVersion", "", path, errors);
     if !required(field, "fieldPath", "", path, errors) {
         return;
     }
     let name = text(field, "fieldPath");
     let keyed = ["metadata.labels['", "metadata.annotations['"].iter().any(|head| name.starts_with(head));
-    if !keyed && !ENV_FIELDS.contains(&name) {
+    if !keyed && !ENV_FIELDS.contains(&name) && !more.contains(&name) {
         let detail = format!("error converting fieldPath: field label not supported: {name}");
         errors.invalid(&path.child("fieldPath"), &json!(name), &detail);
     }

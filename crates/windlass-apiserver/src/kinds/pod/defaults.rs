@@ -130,13 +130,35 @@ pub(crate) fn pull_policy(image: &str) -> &'static str {
         Some((name, digest)) => (name, Some(digest)),
         None => (image, None),
     };
-    let last = name.rsplit('/').next().unwrap_or(name);
-    match last.split_once(':') {
-        Some((_, "latest")) => "Always",
+    let (path, last) = name.rsplit_once('/').map_or(("", name), |(path, last)| (path, last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
+    if !is_repository(path, last) {
+        return "IfNotPresent";
+    }
+    match tag {
+        Some("latest") => "Always",
         Some(_) => "IfNotPresent",
-        None if digest.is_some() || image.is_empty() => "IfNotPresent",
+        None if digest.is_some() => "IfNotPresent",
         None => "Always",
     }
+}
+
+/// Whether an image is named as registries name them; of others the tag is not read at all.
+fn is_repository(path: &str, last: &str) -> bool {
+    let part = |part: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        part.starts_with(inner)
+            && part.ends_with(inner)
+            && part.chars().all(|c| inner(c) || matches!(c, '.' | '_' | '-'))
+    };
+    let host = |host: &str| {
+        let named =
+            host.contains(['.', ':']) || host == "localhost" || host.contains(|c: char| c.is_uppercase());
+        named && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']'))
+    };
+    let mut parts = path.split('/').filter(|_| !path.is_empty());
+    let first = parts.next();
+    first.is_none_or(|first| host(first) || part(first)) && parts.all(part) && part(last)
 }
 
 #[cfg(test)]
@@ -154,6 +176,8 @@ mod tests {
             ("localhost:5000/nginx:1", "IfNotPresent"),
             ("nginx@sha256:abc", "IfNotPresent"),
             ("", "IfNotPresent"),
+            ("A_b!", "IfNotPresent"),
+            ("Registry.io/a/b", "Always"),
         ] {
             assert_eq!(pull_policy(image), policy, "{image}");
         }

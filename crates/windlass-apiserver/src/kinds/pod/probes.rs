@@ -63,9 +63,8 @@ fn handler(handler: &Value, grace: i64, path: &Path<'_>, errors: &mut Errors) {
         "sleep" => {
             let seconds = int(action, "seconds").unwrap_or(0);
             if seconds < 0 || seconds > grace {
-                let detail = format!(
-                    "must be non-negative and less than terminationGracePeriodSeconds ({grace}). Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep."
-                );
+                let detail =
+                    format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
                 errors.invalid(&at, &json!(seconds), &detail);
             }
         }

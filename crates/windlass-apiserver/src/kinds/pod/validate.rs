@@ -63,6 +63,7 @@ fn spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         let secrets = path.child("imagePullSecrets");
         required(secret, "name", "", &secrets.index(index), errors);
     }
+    affinity(spec, path, errors);
     gates(spec, path, errors);
     spread(spec, path, errors);
     text_by(spec, "serviceAccountName", names::dns_subdomain, path, errors);
@@ -99,7 +100,7 @@ fn security_context(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
 fn gates(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let path = path.child("schedulingGates");
     for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
-        by_rule(text(gate, "name"), names::label_key, &path.index(index).child("name"), errors);
+        by_rule(text(gate, "name"), names::label_key, &path.index(index), errors);
     }
     check::unique(list(spec, "schedulingGates"), "name", &path, errors);
     for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
@@ -113,6 +114,51 @@ fn gates(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// Keys of the pod's own labels make sense only beside a selector, and only once.
+fn label_keys(term: &Value, path: &Path<'_>, errors: &mut Errors) {
+    for field in ["matchLabelKeys", "mismatchLabelKeys"] {
+        let at = path.child(field);
+        let keys = list(term, field);
+        if !keys.is_empty() && get(term, "labelSelector").is_none() {
+            errors.forbidden(&at, "must not be specified when labelSelector is not set");
+        }
+        for (index, key) in keys.iter().filter_map(Value::as_str).enumerate() {
+            by_rule(key, names::label_key, &at.index(index), errors);
+        }
+    }
+}
+
+fn affinity(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let Some(affinity) = get(spec, "affinity") else { return };
+    let path = path.child("affinity");
+    for side in ["podAffinity", "podAntiAffinity"] {
+        let Some(terms) = get(affinity, side) else { continue };
+        let path = path.child(side);
+        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+        const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+        for (index, term) in list(terms, REQUIRED).iter().enumerate() {
+            affinity_term(term, &path.child(REQUIRED).index(index), errors);
+        }
+        for (index, weighted) in list(terms, PREFERRED).iter().enumerate() {
+            let at = path.child(PREFERRED);
+            let at = at.index(index);
+            within(weighted, "weight", 1, 100, &at, errors);
+            affinity_term(&weighted["podAffinityTerm"], &at.child("podAffinityTerm"), errors);
+        }
+    }
+}
+
+fn affinity_term(term: &Value, path: &Path<'_>, errors: &mut Errors) {
+    check::selector(term, "labelSelector", path, errors);
+    check::selector(term, "namespaceSelector", path, errors);
+    for name in list(term, "namespaces").iter().filter_map(Value::as_str) {
+        by_rule(name, names::dns_label, &path.child("namespace"), errors);
+    }
+    label_keys(term, path, errors);
+    required(term, "topologyKey", "can not be empty", path, errors);
+    by_rule(text(term, "topologyKey"), names::label_key, &path.child("topologyKey"), errors);
+}
+
 fn spread(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let path = path.child("topologySpreadConstraints");
     for (index, constraint) in list(spec, "topologySpreadConstraints").iter().enumerate() {
@@ -121,10 +167,10 @@ fn spread(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         if skew <= 0 {
             errors.invalid(&path.child("maxSkew"), &json!(skew), "must be greater than zero");
         }
-        if required(constraint, "topologyKey", "can not be empty", &path, errors) {
-            text_by(constraint, "topologyKey", names::label_key, &path, errors);
-        }
+        required(constraint, "topologyKey", "can not be empty", &path, errors);
+        text_by(constraint, "topologyKey", names::label_key, &path, errors);
         one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &path, errors);
+        label_keys(constraint, &path, errors);
         check::selector(constraint, "labelSelector", &path, errors);
     }
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::containers::field_ref;
 use crate::field::{Errors, Path};
-use crate::kinds::check::{required, required_by};
+use crate::kinds::check::{required, required_by, text_by};
+use crate::kinds::core::storage;
 use crate::kinds::names;
 use crate::kinds::tree::{get, list, text};
 
@@ -96,17 +98,45 @@ fn source(volume: &Value, path: &Path<'_>, errors: &mut Errors) {
         "nfs" => &["server", "path"],
         "csi" => &["driver"],
         "image" => &["reference"],
+        "iscsi" => &["targetPortal", "iqn"],
+        "rbd" => &["monitors", "image"],
+        "azureDisk" => &["diskName", "diskURI"],
         _ => &[],
     };
     for field in needed {
         required(source, field, "", &at, errors);
+    }
+    match *first {
+        "csi" => {
+            text_by(source, "driver", names::dns_subdomain, &at, errors);
+            if text(source, "driver").len() > 63 {
+                errors.too_long(&at.child("driver"), 63);
+            }
+        }
+        "nfs" if !text(source, "path").starts_with('/') => {
+            errors.invalid(&at.child("path"), &json!(text(source, "path")), "must be an absolute path");
+        }
+        "ephemeral" if required(source, "volumeClaimTemplate", "", &at, errors) => {
+            let template = at.child("volumeClaimTemplate");
+            storage::claim_spec(&source["volumeClaimTemplate"]["spec"], &template.child("spec"), errors);
+        }
+        _ => {}
     }
     for (index, item) in list(source, "items").iter().enumerate() {
         let items = at.child("items");
         if matches!(*first, "secret" | "configMap") {
             required(item, "key", "", &items.index(index), errors);
         }
-        required(item, "path", "", &items.index(index), errors);
+        if *first == "downwardAPI" {
+            // The real server does not say which item it is.
+            required(item, "path", "", &at, errors);
+            if let Some(field) = get(item, "fieldRef") {
+                let more = ["metadata.labels", "metadata.annotations"];
+                field_ref(field, &more, &at.child("fieldRef"), errors);
+            }
+        } else {
+            required(item, "path", "", &items.index(index), errors);
+        }
     }
     for more in present {
         errors.forbidden(&path.child(more), "may not specify more than 1 volume type");
