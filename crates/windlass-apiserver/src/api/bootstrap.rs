@@ -10,8 +10,8 @@ use crate::codec::scalar::time::{self, Precision};
 use crate::managed;
 
 impl Server {
-    /// Makes them, as kube-apiserver's own controllers would.
-    pub(super) fn bootstrap(&mut self, now: Timestamp, ids: &mut dyn Ids) {
+    /// Makes them, as kube-apiserver's own controllers would. Once, on an empty store.
+    pub fn bootstrap(&mut self, now: Timestamp, ids: &mut dyn Ids) {
         let text = time::format(now, Precision::Seconds);
         let address =
             self.config.address.rsplit_once(':').map_or(self.config.address.as_str(), |(host, _)| host);

@@ -47,6 +47,11 @@ enum Stage {
 }
 
 impl ListBody {
+    /// Whether all pieces were taken.
+    pub fn ended(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
     /// The next piece; `None` after the last.
     pub fn next_chunk(&mut self) -> Option<Bytes> {
         let mut out = Vec::with_capacity(CHUNK + 8192);

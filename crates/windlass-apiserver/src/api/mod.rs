@@ -40,5 +40,5 @@ mod yaml;
 pub use list::ListBody;
 pub use response::{Body, Response};
 pub use route::Verb;
-pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User};
+pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};
 pub use watch::{Watch, WatchPoll};

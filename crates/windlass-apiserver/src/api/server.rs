@@ -381,8 +381,12 @@ fn method_verb(method: &Method) -> &'static str {
 }
 
 fn plain_output(request: &Request, query: &Query<'_>) -> Output {
+    refusal_output(&request.headers, query)
+}
+
+fn refusal_output(headers: &HeaderMap, query: &Query<'_>) -> Output {
     let fallback = Output { format: Format::Json, pretty: false, shape: Shape::Object };
-    negotiate::output(&request.headers, query.get("pretty"), false).unwrap_or(fallback)
+    negotiate::output(headers, query.get("pretty"), false).unwrap_or(fallback)
 }
 
 fn lost_answer(lost: &Lost, request: &Request, query: &Query<'_>) -> Response {
@@ -396,6 +400,11 @@ fn lost_answer(lost: &Lost, request: &Request, query: &Query<'_>) -> Response {
             response
         }
     }
+}
+
+/// A refusal by the front, in the form the client reads.
+pub fn refuse(headers: &HeaderMap, query: &str, status: &Status) -> Response {
+    Response::refusal(&refusal_output(headers, &Query::parse(query)), status)
 }
 
 /// `413`, as kube-apiserver words it.

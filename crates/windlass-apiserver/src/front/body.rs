@@ -1,0 +1,164 @@
+//! Answers on their way: bytes, a list read piece by piece from its snapshot, or a watch.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use jiff::Timestamp;
+use thiserror::Error;
+use tokio::time::Sleep;
+
+use super::running::{Shared, panic_text};
+use crate::api::{self, ListBody, Watch, WatchPoll};
+use crate::store::Store;
+
+/// The body of an answer. Dropping it ends what it was reading.
+pub struct Body(Kind);
+
+enum Kind {
+    Full(Bytes),
+    List { first: Bytes, rest: Box<ListBody> },
+    Watch(Box<WatchBody>),
+}
+
+/// The server failed while it was writing an answer. The client must not take what it has for the whole.
+#[derive(Debug, Error)]
+#[error("the answer broke off")]
+pub struct Aborted;
+
+impl Body {
+    pub(super) fn new(body: api::Body, shared: Arc<Shared>) -> Body {
+        Body(match body {
+            api::Body::Full(bytes) => Kind::Full(bytes),
+            api::Body::List(mut rest) => {
+                let first = rest.next_chunk().unwrap_or_default();
+                // A list that fits into one piece can tell its length.
+                if rest.ended() { Kind::Full(first) } else { Kind::List { first, rest } }
+            }
+            api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
+        })
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Body {
+        Body(Kind::Full(bytes))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        let piece = match &mut self.0 {
+            Kind::Full(bytes) => Ok(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
+            Kind::List { first, .. } if !first.is_empty() => Ok(Some(std::mem::take(first))),
+            Kind::List { rest, .. } => unless_panics(|| rest.next_chunk()),
+            Kind::Watch(watch) => ready!(watch.poll(context)),
+        };
+        Poll::Ready(piece.map(|piece| piece.map(Frame::data)).transpose())
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// A watch that waits for the store to change, or for its own next deadline.
+struct WatchBody {
+    watch: Box<Watch>,
+    shared: Arc<Shared>,
+    /// The store it reads from; let go of while it waits, so that writers need not copy for it.
+    store: Option<Arc<Store>>,
+    /// The revision up to which it has read.
+    seen: u64,
+    change: Pin<Box<dyn Future<Output = Option<Arc<Store>>> + Send>>,
+    alarm: Option<(Timestamp, Pin<Box<Sleep>>)>,
+}
+
+impl WatchBody {
+    fn new(watch: Box<Watch>, shared: Arc<Shared>) -> WatchBody {
+        let change = Box::pin(shared.clone().after(0));
+        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
+        loop {
+            let store = match self.store.take() {
+                Some(store) => store,
+                None => match ready!(self.poll_store(context)) {
+                    Some(store) => store,
+                    None => return Poll::Ready(Ok(None)),
+                },
+            };
+            let now = self.shared.clock.now();
+            match unless_panics(|| self.watch.poll(&store, now)) {
+                Ok(WatchPoll::Data(bytes)) => {
+                    self.store = Some(store);
+                    return Poll::Ready(Ok(Some(bytes)));
+                }
+                Ok(WatchPoll::Idle(wake_at)) => {
+                    self.seen = store.revision();
+                    self.change = Box::pin(self.shared.clone().after(self.seen));
+                    self.arm(wake_at);
+                }
+                Ok(WatchPoll::End) => return Poll::Ready(Ok(None)),
+                Err(aborted) => return Poll::Ready(Err(aborted)),
+            }
+        }
+    }
+
+    /// The store as soon as there is a reason to look at it; `None` when the server is closed.
+    fn poll_store(&mut self, context: &mut Context<'_>) -> Poll<Option<Arc<Store>>> {
+        loop {
+            if let Poll::Ready(store) = self.change.as_mut().poll(context) {
+                return Poll::Ready(store);
+            }
+            match &mut self.alarm {
+                Some((_, sleep)) => ready!(sleep.as_mut().poll(context)),
+                None => return Poll::Pending,
+            }
+            // It is time: look at the store as it is.
+            self.alarm = None;
+            self.change = Box::pin(self.shared.clone().after(0));
+        }
+    }
+
+    /// Most events change nothing about when the watch wants to be woken: its timer is kept then.
+    fn arm(&mut self, wake_at: Timestamp) {
+        match &mut self.alarm {
+            Some((at, _)) if *at == wake_at => {}
+            Some((at, sleep)) => {
+                *at = wake_at;
+                sleep.as_mut().reset(self.shared.clock.instant(wake_at));
+            }
+            None => {
+                let sleep = tokio::time::sleep_until(self.shared.clock.instant(wake_at));
+                self.alarm = Some((wake_at, Box::pin(sleep)));
+            }
+        }
+    }
+}
+
+/// One answer that cannot be written ends its own connection or stream, and nothing else.
+fn unless_panics<T>(write: impl FnOnce() -> T) -> Result<T, Aborted> {
+    // Whatever state the panic left is not looked at again: the answer is over.
+    catch_unwind(AssertUnwindSafe(write)).map_err(|panic| {
+        tracing::error!(reason = panic_text(&*panic), "an answer panicked while it was written");
+        Aborted
+    })
+}

@@ -1,0 +1,260 @@
+//! The server's own certificate authority, and what it signs.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, SanType,
+};
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
+use thiserror::Error;
+
+use super::identity::Identity;
+use super::random::Random;
+use crate::api::{Ids as _, User};
+
+/// What an API server and its administrator know each other by.
+pub struct Credentials {
+    /// The certificate of the authority, in PEM.
+    pub authority: String,
+    /// The administrator's certificate, in PEM: a member of `system:masters`.
+    pub admin_certificate: String,
+    /// The administrator's private key, in PEM.
+    pub admin_key: String,
+    /// The administrator's bearer token.
+    pub admin_token: String,
+    issuer: Issuer<'static, KeyPair>,
+    tls: Arc<ServerConfig>,
+    identity: Identity,
+}
+
+/// Why there are no credentials.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A certificate could not be made.
+    #[error("a certificate could not be made")]
+    Certificate(#[from] rcgen::Error),
+    /// The certificates do not make a TLS configuration.
+    #[error("the certificates are of no use for TLS")]
+    Tls(#[from] rustls::Error),
+    /// The clients' authority is of no use.
+    #[error("the certificate authority is of no use for TLS")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// A file of an earlier run could not be read, or a new one not be written.
+    #[error("{} could not be {what}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+/// The names under which clients reach an API server on this machine or in its cluster.
+const NAMES: [&str; 5] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// The first address of the default range of services: the `kubernetes` service.
+const SERVICE_ADDRESS: [u8; 4] = [10, 96, 0, 1];
+
+impl Credentials {
+    /// New ones, for a server at this address.
+    pub fn generate(address: IpAddr) -> Result<Credentials, Error> {
+        Credentials::of_authority(KeyPair::generate()?, new_token(), address)
+    }
+
+    /// Those of an earlier run in this folder, so that its kubeconfig still works; new ones if there are none.
+    pub fn keep(folder: &Path, address: IpAddr) -> Result<Credentials, Error> {
+        let failed = |path: &Path, what| {
+            let path = path.to_owned();
+            move |source| Error::File { path, what, source }
+        };
+        fs::create_dir_all(folder).map_err(failed(folder, "made"))?;
+        let path = folder.join("credentials.pem");
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let damaged = || failed(&path, "understood")(io::Error::from(io::ErrorKind::InvalidData));
+                let (token, key) = text.split_once('\n').ok_or_else(damaged)?;
+                let token = token.strip_prefix("token ").ok_or_else(damaged)?;
+                let key = KeyPair::from_pem(key).map_err(|_| damaged())?;
+                Credentials::of_authority(key, token.to_owned(), address)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let (key, token) = (KeyPair::generate()?, new_token());
+                let text = format!("token {token}\n{}", key.serialize_pem());
+                super::kubeconfig::write_private(&path, text.as_bytes()).map_err(failed(&path, "written"))?;
+                Credentials::of_authority(key, token, address)
+            }
+            Err(error) => Err(failed(&path, "read")(error)),
+        }
+    }
+
+    /// The authority is its key and its name: clients that trusted it in an earlier run trust it in this one.
+    fn of_authority(key: KeyPair, admin_token: String, address: IpAddr) -> Result<Credentials, Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name("windlass", &[]);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let authority = params.self_signed(&key)?;
+        let issuer = Issuer::new(params, key);
+
+        let mut server = leaf(name("kube-apiserver", &[]), ExtendedKeyUsagePurpose::ServerAuth);
+        for name in NAMES {
+            server.subject_alt_names.push(SanType::DnsName(name.try_into()?));
+        }
+        let loopback = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1u16])];
+        for address in loopback.into_iter().chain([SERVICE_ADDRESS.into(), address]) {
+            if !address.is_unspecified() {
+                server.subject_alt_names.push(SanType::IpAddress(address));
+            }
+        }
+        let server_key = KeyPair::generate()?;
+        let server = server.signed_by(&server_key, &issuer)?;
+
+        let verifier = Presented::new(authority.der())?;
+        let tls = tls(verifier.clone(), server.der().clone(), &server_key)?;
+        let identity = Identity::new(verifier.trusted.clone(), [(admin_token.clone(), User::admin())]);
+        let (admin_certificate, admin_key) = sign(&issuer, "kubernetes-admin", &["system:masters"])?;
+        let authority = authority.pem();
+        Ok(Credentials { authority, admin_certificate, admin_key, admin_token, issuer, tls, identity })
+    }
+
+    /// A client certificate and its key, in PEM, for another user.
+    pub fn client(&self, user: &str, groups: &[&str]) -> Result<(String, String), Error> {
+        sign(&self.issuer, user, groups)
+    }
+
+    /// How to speak TLS as this server.
+    pub fn tls(&self) -> Arc<ServerConfig> {
+        self.tls.clone()
+    }
+
+    /// How to know the users of this server.
+    pub fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+}
+
+fn sign(issuer: &Issuer<'_, KeyPair>, user: &str, groups: &[&str]) -> Result<(String, String), Error> {
+    let key = KeyPair::generate()?;
+    let certificate =
+        leaf(name(user, groups), ExtendedKeyUsagePurpose::ClientAuth).signed_by(&key, issuer)?;
+    Ok((certificate.pem(), key.serialize_pem()))
+}
+
+fn leaf(name: DistinguishedName, usage: ExtendedKeyUsagePurpose) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = name;
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![usage];
+    params
+}
+
+fn name(common: &str, organizations: &[&str]) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    for organization in organizations {
+        name.push(DnType::OrganizationName, *organization);
+    }
+    name.push(DnType::CommonName, common);
+    name
+}
+
+/// 256 bits that nobody has seen.
+fn new_token() -> String {
+    let mut random = Random::from_os();
+    (0..4).map(|_| format!("{:016x}", random.next())).collect()
+}
+
+fn tls(
+    verifier: Arc<Presented>,
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![certificate], key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// Takes any certificate whose key the client has, and leaves it to [`Identity`] whether it is trusted: as with
+/// kube-apiserver, a wrong certificate is answered with a 401 and not with a broken handshake.
+#[derive(Debug)]
+struct Presented {
+    trusted: Arc<dyn ClientCertVerifier>,
+}
+
+impl Presented {
+    fn new(authority: &CertificateDer<'_>) -> Result<Arc<Presented>, Error> {
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.clone().into_owned())?;
+        let trusted = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
+        Ok(Arc::new(Presented { trusted }))
+    }
+}
+
+impl ClientCertVerifier for Presented {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[rustls::DistinguishedName] {
+        self.trusted.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.trusted.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.trusted.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.trusted.supported_verify_schemes()
+    }
+}

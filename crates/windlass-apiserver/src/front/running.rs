@@ -1,0 +1,350 @@
+//! The server at work: one value behind a lock, with a clock and a source of ids.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use bytes::Bytes;
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue, Uri};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::watch;
+
+use super::body::Body;
+use super::clock::Clock;
+use super::durable::{Durable, Lost, Ticket};
+use super::random::{Random, mix};
+use super::service::Service;
+use crate::api::{self, Config, Ids, Request, Server, Step, User};
+use crate::status::Status;
+use crate::store::Store;
+
+/// A server that is running. Clones are the same server; [`ApiServer::fork`] makes another.
+///
+/// # Guarantees
+/// - A request is answered when all that its answer shows is safe in the data folder, if there is one.
+/// - A request that panics is answered with a 500. What it had committed stays, what it had not is gone.
+/// - Watches cost nothing while nothing happens, and end when they are dropped or the server is closed.
+#[derive(Clone)]
+pub struct ApiServer {
+    shared: Arc<Shared>,
+}
+
+/// How a server runs.
+pub struct Options {
+    /// What the server is told.
+    pub config: Config,
+    /// Its clock.
+    pub clock: Clock,
+    /// Where uids and name suffixes come from.
+    pub random: Random,
+    /// What an earlier run left, and where this one keeps its commits.
+    pub durable: Option<(Store, Durable)>,
+}
+
+impl Default for Options {
+    /// The machine's clock and randomness, and nothing on disk.
+    fn default() -> Options {
+        Options { config: Config::default(), clock: Clock::System, random: Random::from_os(), durable: None }
+    }
+}
+
+pub(super) struct Shared {
+    inner: Mutex<Inner>,
+    progress: watch::Sender<Progress>,
+    /// The store as watchers read it: all that are woken by a commit share one clone.
+    view: Mutex<Option<Arc<Store>>>,
+    pub clock: Clock,
+    body_max: usize,
+    durable: Option<Durable>,
+    /// Why nothing can be made durable any more.
+    failure: OnceLock<Lost>,
+    audit_ids: AuditIds,
+}
+
+struct Inner {
+    server: Server,
+    random: Random,
+    ticked: Timestamp,
+}
+
+/// How far the server is.
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    revision: u64,
+    closed: bool,
+}
+
+/// How often history is trimmed, at most.
+const TICK: SignedDuration = SignedDuration::from_secs(10);
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+impl ApiServer {
+    /// Starts a server: on what an earlier run left, or with the objects that a new cluster has.
+    pub fn start(options: Options) -> ApiServer {
+        let Options { config, clock, mut random, durable } = options;
+        let now = clock.now();
+        let (server, durable) = match durable {
+            Some((store, durable)) => {
+                let fresh = store.revision() <= Store::default().revision();
+                let mut server = Server::restore(config, store);
+                if fresh {
+                    server.bootstrap(now, &mut random);
+                }
+                (server, Some(durable))
+            }
+            None => (Server::new(config, now, &mut random), None),
+        };
+        ApiServer::run(server, clock, random, durable)
+    }
+
+    fn run(mut server: Server, clock: Clock, mut random: Random, durable: Option<Durable>) -> ApiServer {
+        if let Some(durable) = &durable {
+            // What the bootstrap committed; the first answer waits for it as for everything before it.
+            drop(durable.append(server.store_mut()));
+        }
+        let progress = Progress { revision: server.store().revision(), closed: false };
+        let audit_ids = AuditIds { seed: random.next(), count: AtomicU64::new(0) };
+        let ticked = clock.now();
+        let body_max = server.config().body_max;
+        let shared = Shared {
+            inner: Mutex::new(Inner { server, random, ticked }),
+            progress: watch::Sender::new(progress),
+            view: Mutex::new(None),
+            clock,
+            body_max,
+            durable,
+            failure: OnceLock::new(),
+            audit_ids,
+        };
+        ApiServer { shared: Arc::new(shared) }
+    }
+
+    /// Another server with the same objects and history and no requests behind it, in constant time. What happens to
+    /// one is not seen by the other. A fork keeps nothing on disk.
+    pub fn fork(&self) -> ApiServer {
+        let (server, random) = {
+            let inner = self.shared.lock();
+            (inner.server.fork(), inner.random.clone())
+        };
+        ApiServer::run(server, self.shared.clock.clone(), random, None)
+    }
+
+    /// Answers a request of a user whom the caller vouches for.
+    pub async fn call(&self, request: http::Request<Bytes>, user: User) -> http::Response<Body> {
+        let (parts, body) = request.into_parts();
+        let audit_id = self.shared.audit_ids.of(&parts.headers);
+        let request = Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user };
+        let response = match self.answer(request).await {
+            Ok(response) => response,
+            Err(status) => api::refuse(&HeaderMap::new(), "", &status),
+        };
+        self.shared.respond(response, audit_id)
+    }
+
+    /// Refuses a request that does not reach the server.
+    pub(super) fn refuse(&self, headers: &HeaderMap, uri: &Uri, status: &Status) -> http::Response<Body> {
+        let response = api::refuse(headers, uri.query().unwrap_or_default(), status);
+        self.shared.respond(response, self.shared.audit_ids.of(headers))
+    }
+
+    async fn answer(&self, request: Request) -> Result<api::Response, Status> {
+        let mut step = self.shared.turn(|server, now, ids| {
+            #[cfg(test)]
+            assert_ne!(request.uri.path(), "/panic", "a request that panics");
+            server.step(request, now, ids)
+        })?;
+        loop {
+            match step {
+                (Step::Done(response), ticket) => {
+                    if let Some(ticket) = ticket {
+                        ticket.await.map_err(|lost| self.shared.lost(&lost))?;
+                    }
+                    return Ok(response);
+                }
+                (Step::Wait { revision, deadline, pending }, _) => {
+                    let reached = self.shared.reached(revision);
+                    // Whichever comes first: the server looks at the clock itself.
+                    let _ = tokio::time::timeout_at(self.shared.clock.instant(deadline), reached).await;
+                    step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids))?;
+                }
+                (Step::Call(outbound, _), _) => match outbound {},
+            }
+        }
+    }
+
+    /// The server as a [`tower::Service`] whose every request is the administrator's: what `kube::Client::new` takes.
+    pub fn service(&self) -> Service {
+        Service::new(self.clone(), User::admin())
+    }
+
+    /// Looks at the server. It answers nobody meanwhile.
+    pub fn inspect<T>(&self, look: impl FnOnce(&Server) -> T) -> T {
+        look(&self.shared.lock().server)
+    }
+
+    /// A fork of the server as a value, for reading at leisure.
+    pub fn snapshot(&self) -> Server {
+        self.shared.lock().server.clone()
+    }
+
+    /// The largest request body.
+    pub fn body_max(&self) -> usize {
+        self.shared.body_max
+    }
+
+    /// The server's time.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
+    }
+
+    /// Ends all watches, so that connections can be closed. Requests are still answered.
+    pub fn close(&self) {
+        self.shared.progress.send_modify(|progress| progress.closed = true);
+    }
+
+    /// Resolves when the server is closed: because somebody did it, or because its data folder failed it.
+    pub async fn closed(&self) {
+        let mut progress = self.shared.progress.subscribe();
+        // The sender lives in `self`.
+        let _ = progress.wait_for(|progress| progress.closed).await;
+    }
+
+    /// Why nothing can be written any more, if so.
+    pub fn failure(&self) -> Option<&Lost> {
+        self.shared.failure.get()
+    }
+}
+
+impl Shared {
+    fn respond(self: &Arc<Shared>, response: api::Response, audit_id: HeaderValue) -> http::Response<Body> {
+        let mut out = http::Response::new(Body::new(response.body, self.clone()));
+        *out.status_mut() = response.status;
+        *out.headers_mut() = response.headers;
+        out.headers_mut().insert(AUDIT_ID, audit_id);
+        out
+    }
+
+    /// The server. A panic in a request is caught before it can poison the lock, and one in [`ApiServer::inspect`]
+    /// only reads.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the server take one step, and tells everyone who waits for what it committed.
+    fn turn(
+        &self,
+        step: impl FnOnce(&mut Server, Timestamp, &mut dyn Ids) -> Step,
+    ) -> Result<(Step, Option<Ticket>), Status> {
+        let now = self.clock.now();
+        let mut inner = self.lock();
+        let Inner { server, random, ticked } = &mut *inner;
+        let before = server.store().revision();
+        // A commit is one call into the store, and everything before it works on copies: a panic leaves nothing
+        // half-done behind.
+        let outcome = catch_unwind(AssertUnwindSafe(|| step(server, now, random)));
+        let revision = server.store().revision();
+        let ticket = self.durable.as_ref().map(|durable| match revision > before {
+            true => durable.append(server.store_mut()),
+            false => durable.ticket(revision),
+        });
+        let tick = now.duration_since(*ticked) >= TICK;
+        if tick {
+            *ticked = now;
+            server.tick(now);
+        }
+        drop(inner);
+        if tick {
+            // Nobody may be watching any more: let go of what only the watchers' view holds.
+            self.view.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+        if revision > before {
+            self.progress.send_if_modified(|progress| {
+                let newer = progress.revision < revision;
+                progress.revision = progress.revision.max(revision);
+                newer
+            });
+        }
+        outcome.map(|step| (step, ticket)).map_err(|panic| {
+            tracing::error!(reason = panic_text(&*panic), "a request panicked");
+            Status::internal("the request made the server panic; its log says where")
+        })
+    }
+
+    /// Resolves when the store has reached a revision.
+    async fn reached(&self, revision: u64) {
+        let mut progress = self.progress.subscribe();
+        let _ = progress.wait_for(|progress| progress.revision >= revision).await;
+    }
+
+    /// Resolves to the store once it is past a revision and safe; `None` when the server is closed.
+    pub async fn after(self: Arc<Shared>, revision: u64) -> Option<Arc<Store>> {
+        let mut progress = self.progress.subscribe();
+        let reached = progress.wait_for(|progress| progress.closed || progress.revision > revision).await;
+        let reached = *reached.ok()?;
+        if reached.closed {
+            return None;
+        }
+        let store = self.view(reached.revision);
+        if let Some(durable) = &self.durable {
+            let ticket = durable.ticket(store.revision());
+            if let Err(lost) = ticket.await {
+                self.lost(&lost);
+                return None;
+            }
+        }
+        Some(store)
+    }
+
+    fn view(&self, revision: u64) -> Arc<Store> {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*view {
+            Some(store) if store.revision() >= revision => store.clone(),
+            _ => view.insert(Arc::new(self.lock().server.store().clone())).clone(),
+        }
+    }
+
+    /// The data folder has failed: no write can be answered for any more, and the server ends.
+    fn lost(&self, lost: &Lost) -> Status {
+        // The first reason is the reason.
+        let _ = self.failure.set(lost.clone());
+        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
+        Status::internal(&lost.to_string())
+    }
+}
+
+/// Gives every request the id under which its answer, and any log of it, is found.
+struct AuditIds {
+    seed: u64,
+    count: AtomicU64,
+}
+
+impl AuditIds {
+    /// The client's own, or a new one.
+    fn of(&self, headers: &HeaderMap) -> HeaderValue {
+        if let Some(given) = headers.get(&AUDIT_ID).filter(|given| !given.is_empty()) {
+            return given.clone();
+        }
+        let count = self.count.fetch_add(2, Ordering::Relaxed);
+        let high = mix(self.seed.wrapping_add(count));
+        let low = mix(self.seed.wrapping_add(count + 1));
+        // The bits of a random uuid: version 4, variant 1.
+        let high = high & !0xf000 | 0x4000;
+        let low = low & !(3 << 62) | 1 << 63;
+        let text = format!(
+            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xffff,
+            low >> 48,
+            low & 0xffff_ffff_ffff
+        );
+        HeaderValue::from_str(&text).expect("hexadecimal digits and dashes")
+    }
+}
+
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
+}

@@ -1,0 +1,128 @@
+use super::*;
+use serde_json::json;
+
+#[tokio::test]
+async fn certificates_and_tokens_are_known_over_both_protocols() {
+    let served = Served::start().await;
+    for protocol in ["http/1.1", "h2"] {
+        let mut by_certificate = served.client(protocol, Some(served.admin())).await;
+        assert_eq!(by_certificate.get("/api/v1/namespaces").await.0, 200, "{protocol}");
+        let mut by_token = served.client(protocol, None).await;
+        for (token, expected) in [(served.credentials.admin_token.as_str(), 200), ("wrong", 401)] {
+            let mut request = get("/api/v1/namespaces");
+            request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+            assert_eq!(by_token.send(request).await.unwrap().status(), expected, "{protocol} {token}");
+        }
+    }
+    let users =
+        served.server.inspect(|server| server.audit().records().map(|r| r.user.clone()).collect::<Vec<_>>());
+    assert_eq!(users, ["kubernetes-admin", "admin", "kubernetes-admin", "admin"]);
+}
+
+#[tokio::test]
+async fn the_protocol_is_what_alpn_agreed_on() {
+    let served = Served::start().await;
+    for (protocol, version) in [("http/1.1", http::Version::HTTP_11), ("h2", http::Version::HTTP_2)] {
+        let stream = served.tls(protocol, None).await;
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(protocol.as_bytes()));
+        let mut client = served.client(protocol, None).await;
+        assert_eq!(client.send(get("/healthz")).await.unwrap().version(), version);
+    }
+}
+
+#[tokio::test]
+async fn strangers_may_ask_how_it_is_and_nothing_else() {
+    let served = Served::start().await;
+    let mut client = served.client("h2", None).await;
+    for path in ["/healthz", "/livez", "/readyz", "/version"] {
+        assert_eq!(client.get(path).await.0, 200, "{path}");
+    }
+    for path in ["/api", "/apis", "/api/v1/namespaces", "/healthzz", "/openapi/v3", "/"] {
+        let (code, status) = client.get(path).await;
+        let expected = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
+        assert_eq!((code, status), (401, expected), "{path}");
+    }
+    let post = client.send(request("POST", "/healthz", "")).await.unwrap();
+    assert_eq!(post.status(), 401);
+}
+
+#[tokio::test]
+async fn a_certificate_of_somebody_else_is_a_401_and_no_broken_handshake() {
+    let served = Served::start().await;
+    let stranger = Credentials::generate(LOOPBACK).unwrap();
+    let certificate = (stranger.admin_certificate.clone(), stranger.admin_key.clone());
+    let mut client = served.client("h2", Some(certificate)).await;
+    assert_eq!(client.get("/api/v1/namespaces").await.0, 401);
+    assert_eq!(client.get("/healthz").await.0, 401, "what is presented and wrong is not forgiven");
+    let mut request = get("/api/v1/namespaces");
+    let token = format!("Bearer {}", served.credentials.admin_token);
+    request.headers_mut().insert("authorization", token.parse().unwrap());
+    assert_eq!(client.send(request).await.unwrap().status(), 200, "a good token beside it counts");
+}
+
+#[tokio::test]
+async fn users_of_the_authority_come_with_their_names() {
+    let served = Served::start().await;
+    let certificate = served.credentials.client("mia", &["team-a"]).unwrap();
+    let mut client = served.client("h2", Some(certificate)).await;
+    assert_eq!(client.get("/api").await.0, 200);
+    let user = served.server.inspect(|server| server.audit().records().next_back().unwrap().user.clone());
+    assert_eq!(user, "mia");
+}
+
+#[tokio::test]
+async fn kept_credentials_outlive_the_server() {
+    let folder = std::env::temp_dir().join(format!("windlass-credentials-{}", std::process::id()));
+    let first = Credentials::keep(&folder, LOOPBACK).unwrap();
+    let second = Credentials::keep(&folder, LOOPBACK).unwrap();
+    assert_eq!(first.admin_token, second.admin_token);
+    let chain = [CertificateDer::from_pem_slice(first.admin_certificate.as_bytes()).unwrap()];
+    let known = second.identity().of_certificates(Some(&chain));
+    std::fs::write(folder.join("credentials.pem"), "token").unwrap();
+    let damaged = Credentials::keep(&folder, LOOPBACK).err().map(|error| error.to_string());
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        matches!(known, crate::front::identity::Certified::User(user) if user.name == "kubernetes-admin")
+    );
+    assert!(damaged.unwrap().ends_with("credentials.pem could not be understood"));
+}
+
+#[tokio::test]
+async fn a_watch_streams_over_both_protocols() {
+    let served = Served::start().await;
+    for (protocol, name) in [("http/1.1", "a"), ("h2", "b")] {
+        let mut client = served.client(protocol, Some(served.admin())).await;
+        let path = format!("{CONFIG_MAPS}?watch=1&fieldSelector=metadata.name={name}");
+        let mut watch = client.send(get(&path)).await.unwrap().into_body();
+        ask(&served.server, "POST", CONFIG_MAPS, &config_map(name)).await;
+        let event = event(&mut watch).await;
+        assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!(name)));
+    }
+}
+
+#[tokio::test]
+async fn answers_say_their_length_and_their_date() {
+    let served = Served::start().await;
+    for protocol in ["http/1.1", "h2"] {
+        let mut client = served.client(protocol, Some(served.admin())).await;
+        let response = client.send(get("/api/v1/namespaces/default")).await.unwrap();
+        for header in ["content-length", "date", "audit-id", "cache-control"] {
+            assert!(response.headers().contains_key(header), "{protocol} {header}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn stopping_ends_watches_and_idle_connections() {
+    let mut served = Served::start().await;
+    let mut idle = served.admin_client().await;
+    assert_eq!(idle.get("/readyz").await.0, 200);
+    let mut client = served.client("http/1.1", Some(served.admin())).await;
+    let mut watch =
+        client.send(get(&format!("{CONFIG_MAPS}?watch=1&resourceVersion=1"))).await.unwrap().into_body();
+    let reader = tokio::spawn(async move { watch.frame().await.is_none() });
+    tokio::time::timeout(Duration::from_secs(3), served.stop()).await.expect("it ends at once");
+    assert!(reader.await.unwrap(), "the watch ends cleanly");
+    assert!(TcpStream::connect(served.address).await.is_err());
+}
