@@ -56,16 +56,16 @@ impl Server {
         tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        let next = self.store.next_revision();
-        // Written under the old revision first, so that it can be compared; a commit stamps the new one.
-        let object = self.seal(resource, tree, current.map_or(next, |current| current.revision()))?;
+        // Written under the old revision first, so that it can be compared; a commit stamps the new one. What a dry run
+        // would create has no revision.
+        let object = self.seal(resource, tree, current.map_or(0, |current| current.revision()))?;
         if let Some(current) = current
             && object.body() == current.body()
         {
             return Ok(current.clone());
         }
         if dry_run {
-            return Ok(Arc::new(object.with_revision(next)));
+            return Ok(Arc::new(object));
         }
         let change = match current {
             None => Change::Create(object),
@@ -111,16 +111,16 @@ impl Server {
 
 /// The tree of a stored object, in the resource's version.
 pub(super) fn load(resource: &Resource, object: &Object) -> Value {
-    let tree: Value = serde_json::from_slice(object.body()).expect("stored bodies are JSON");
+    let mut tree: Value = serde_json::from_slice(object.body()).expect("stored bodies are JSON");
+    if object.revision() == 0 {
+        meta_mut(&mut tree).shift_remove("resourceVersion");
+    }
     super::convert::from_storage(resource, tree)
 }
 
 /// Whether stored bytes can be served for this resource as they are.
 pub(super) fn serves_stored(resource: &Resource, object: &Object) -> bool {
-    match &resource.flavor {
-        Flavor::Builtin { .. } => !resource.converted,
-        Flavor::Custom { .. } => !resource.converted && object.revision() >= resource.since,
-    }
+    !resource.converted && object.revision() >= resource.since && object.revision() > 0
 }
 
 /// `metadata`, which every object has.

@@ -23,6 +23,8 @@ pub enum Route {
     Version(String, String),
     /// `/openapi/v3…`; the rest of the path.
     OpenApi(String),
+    /// `/openapi/v2`.
+    OpenApiV2,
     /// `/version`.
     ServerVersion,
     /// `/healthz`, `/livez`, `/readyz` and the checks below them.
@@ -68,6 +70,7 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
         [] => Ok(Route::Index),
         ["version"] => Ok(Route::ServerVersion),
         ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health(parts.join("/"))),
+        ["openapi", "v2"] => Ok(Route::OpenApiV2),
         ["openapi", "v3", rest @ ..] => Ok(Route::OpenApi(rest.join("/"))),
         ["api"] => Ok(Route::Groups { core: true }),
         ["apis"] => Ok(Route::Groups { core: false }),

@@ -359,6 +359,7 @@ impl Server {
             Route::Health(path) => self.health(path, query),
             Route::Index => self.index(),
             Route::OpenApi(path) => self.openapi(path, request),
+            Route::OpenApiV2 => self.openapi_v2(request),
             Route::Groups { .. } | Route::Group(_) | Route::Version(..) => {
                 self.discovery(request, route, query)
             }

@@ -33,6 +33,26 @@ impl Server {
         }
     }
 
+    /// The old format, without definitions: kubectl asks for it only when version 3 does not know a kind, and must
+    /// read something before it says so. That is also the moment to say why the kind may be unknown.
+    pub(super) fn openapi_v2(&self, request: &Request) -> Response {
+        const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+        let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let version = self.config.version.as_str();
+        let mut response = if accept.contains("proto-openapi.spec.v2") {
+            let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
+            let info = [field(1, b"Kubernetes"), field(2, version.as_bytes())].concat();
+            let document = [field(1, b"2.0"), field(2, &info), field(8, b""), field(9, b"")].concat();
+            Response::new(200, PROTOBUF, Body::Full(document.into()))
+        } else {
+            let info = json!({"title": "Kubernetes", "version": version});
+            let tree = json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}});
+            Response::new(200, "application/json", Body::Full(tree.to_string().into()))
+        };
+        response.warn(&[crd::v1beta1_hint()]);
+        response
+    }
+
     /// All documents, with the hash of each in its address: who has it need not ask again.
     fn openapi_index(&self) -> Value {
         let mut paths = Map::new();
