@@ -122,7 +122,8 @@ fn cannot_handle(resource: &Resource, why: &str) -> Status {
 /// A tree as the resource's type has it: unknown fields gone, fields in order, defaults in.
 pub(super) fn conform(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
     // An empty list of managers means that ownership is to be forgotten; an absent one means nothing at all.
-    let forget = at(&value, &["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let forget =
+        at(&value, &["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(Vec::is_empty);
     let mut value = prune(resource, value, unknown)?;
     if forget {
         super::object::meta_mut(&mut value).insert("managedFields".into(), Value::Array(Vec::new()));

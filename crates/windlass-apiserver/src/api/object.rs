@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::registry::{Flavor, Resource};
+use super::registry::Resource;
 use super::server::Server;
 use crate::codec;
 use crate::json::{at, object_entry, str_at};

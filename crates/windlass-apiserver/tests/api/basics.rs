@@ -135,3 +135,37 @@ fn a_fork_goes_its_own_way() {
     world.server = before;
     world.get(&format!("{MAPS}/a")).expect(200);
 }
+
+/// kube-rs' `Entry` sends what a dry run answered: a revision in it would make the create fail.
+#[test]
+fn a_dry_run_shows_what_would_be_and_leaves_nothing_behind() {
+    let mut world = World::new();
+    let shown = world.post(&format!("{MAPS}?dryRun=All"), &json!({"metadata": {"name": "a"}})).expect(201);
+    assert!(
+        shown["metadata"]["uid"].is_string() && shown["metadata"].get("resourceVersion").is_none(),
+        "{shown}"
+    );
+    world.get(&format!("{MAPS}/a")).expect(404);
+    let made = world.post(MAPS, &json!({"metadata": {"name": "a"}})).expect(201);
+    let shown =
+        world.patch("merge", &format!("{MAPS}/a?dryRun=All"), &json!({"data": {"k": "v"}})).expect(200);
+    assert_eq!(
+        (&shown["data"]["k"], &shown["metadata"]["resourceVersion"]),
+        (&json!("v"), &made["metadata"]["resourceVersion"])
+    );
+    assert_eq!(world.get(&format!("{MAPS}/a")).expect(200), made);
+}
+
+#[test]
+fn an_empty_list_of_managers_forgets_who_owned_what() {
+    let mut world = World::new();
+    world
+        .post(&format!("{MAPS}?fieldManager=m1"), &json!({"metadata": {"name": "a"}, "data": {"k": "v"}}))
+        .expect(201);
+    let reset = world.patch(
+        "merge",
+        &format!("{MAPS}/a?fieldManager=m2"),
+        &json!({"metadata": {"managedFields": []}}),
+    );
+    assert!(reset.expect(200)["metadata"].get("managedFields").is_none());
+}
