@@ -1,19 +1,19 @@
 //! The function library: what is not part of the language itself is done by `cel` and `kube-cel`.
 
+use std::sync::LazyLock;
+
 use cel::Context;
 use cel::common::ast::{CallExpr, Expr, IdedExpr};
 use kube_cel::KubeCelExt as _;
 
 use super::value::{Fault, Result, Val};
 
-thread_local! {
-    /// All functions, registered once for each thread: a context cannot be shared between threads.
-    static FUNCTIONS: Context<'static> = {
-        let mut context = Context::default();
-        context.register_all();
-        context
-    };
-}
+/// All functions, registered once.
+static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
+    let mut context = Context::default();
+    context.register_all();
+    context
+});
 
 /// Calls a function of the library. `namespace` is the prefix of a qualified name, such as `sets` of `sets.contains`.
 pub(super) fn call<'a>(
@@ -22,26 +22,24 @@ pub(super) fn call<'a>(
     target: Option<&Val<'a>>,
     args: &[Val<'a>],
 ) -> Result<Val<'a>> {
-    FUNCTIONS.with(|functions| {
-        let mut scope = functions.new_inner_scope();
-        let ident = |name: String| IdedExpr { id: 0, expr: Expr::Ident(name) };
-        let mut idents = Vec::with_capacity(args.len());
-        for (i, arg) in args.iter().enumerate() {
-            scope.add_variable_from_value(format!("@{i}"), arg.to_library()?);
-            idents.push(ident(format!("@{i}")));
-        }
-        if let Some(target) = target {
-            scope.add_variable_from_value("@t", target.to_library()?);
-        }
-        let target = match (namespace, target) {
-            (Some(namespace), _) => Some(Box::new(ident(namespace.to_owned()))),
-            (None, Some(_)) => Some(Box::new(ident("@t".to_owned()))),
-            (None, None) => None,
-        };
-        let call = CallExpr { func_name: name.to_owned(), target, args: idents };
-        let result = scope.resolve(&IdedExpr { id: 0, expr: Expr::Call(call) });
-        result.map(Val::from_library).map_err(fault)
-    })
+    let mut scope = FUNCTIONS.new_inner_scope();
+    let ident = |name: String| IdedExpr { id: 0, expr: Expr::Ident(name) };
+    let mut idents = Vec::with_capacity(args.len());
+    for (i, arg) in args.iter().enumerate() {
+        scope.add_variable_from_value(format!("@{i}"), arg.to_library()?);
+        idents.push(ident(format!("@{i}")));
+    }
+    if let Some(target) = target {
+        scope.add_variable_from_value("@t", target.to_library()?);
+    }
+    let target = match (namespace, target) {
+        (Some(namespace), _) => Some(Box::new(ident(namespace.to_owned()))),
+        (None, Some(_)) => Some(Box::new(ident("@t".to_owned()))),
+        (None, None) => None,
+    };
+    let call = CallExpr { func_name: name.to_owned(), target, args: idents };
+    let result = scope.resolve(&IdedExpr { id: 0, expr: Expr::Call(call) });
+    result.map(Val::from_library).map_err(fault)
 }
 
 /// A duration of so many nanoseconds.
