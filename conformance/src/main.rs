@@ -1,0 +1,112 @@
+//! `make conformance`.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use windlass_conformance::client::Endpoint;
+use windlass_conformance::sequence::Sequence;
+use windlass_conformance::servers::Server;
+use windlass_conformance::{explained, generate, report, rules, servers, suite};
+
+/// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
+#[derive(Parser)]
+struct Args {
+    /// Repeats the generated sequences of an earlier run.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Compares the real server with a second real server, which must not differ: a check of this program.
+    #[arg(long = "self")]
+    self_check: bool,
+    /// Only sequences whose `rule/name` contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+    /// How many generated sequences, in percent of the usual number.
+    #[arg(long, default_value_t = 100)]
+    generated: usize,
+    /// Prints the messages that say the same in other words.
+    #[arg(long)]
+    messages: bool,
+    /// Our server.
+    #[arg(long, default_value = "target/release/windlass")]
+    program: PathBuf,
+    /// Where reports and the servers' data go.
+    #[arg(long, default_value = "target/conformance")]
+    output: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Args::parse()).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<bool> {
+    let started = Instant::now();
+    // The hasher of the standard library is seeded by the machine: the one random number of a run.
+    let seed = args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() % 1_000_000_000);
+    println!("seed {seed} (repeat with --seed {seed})");
+    let mut sequences: Vec<Sequence> = rules::hand_written()?;
+    sequences.extend(generate::all(seed, args.generated));
+    sequences.retain(|sequence| format!("{}/{}", sequence.rule, sequence.name).contains(&args.only));
+    let document = std::fs::read_to_string("docs/api-differences.md").context("docs/api-differences.md")?;
+    let entries = explained::read(&document)?;
+
+    let folder = args.output.join("servers");
+    let _ = std::fs::remove_dir_all(&folder);
+    let reference = folder.join("reference");
+    let (reference, ours) = tokio::try_join!(servers::reference(&reference), second(&args, &folder))?;
+    println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
+    let outcomes = suite::run_all(endpoint(&reference), endpoint(&ours), sequences, "c").await?;
+    let summary = report::report(&outcomes, &entries, &args.output.join("differences"), args.messages)?;
+    let mut slow: Vec<_> = outcomes.iter().collect();
+    slow.sort_by_key(|outcome| std::cmp::Reverse(outcome.took));
+    for outcome in slow.iter().take(3) {
+        println!(
+            "slow: {:.1} s {}/{}",
+            outcome.took.as_secs_f64(),
+            outcome.sequence.rule,
+            outcome.sequence.name
+        );
+    }
+    let again = outcomes
+        .iter()
+        .filter(|outcome| outcome.tries > 1 && outcome.comparison.differences.is_empty())
+        .count();
+    println!("{again} were equal only when they were tried again");
+    println!(
+        "{} sequences ({} from seed {seed}) in {:.0} s, {} different: see {}",
+        summary.run,
+        summary.generated,
+        started.elapsed().as_secs_f64(),
+        summary.different,
+        args.output.join("differences").display()
+    );
+    if args.only.is_empty() && !summary.thin.is_empty() {
+        println!("rules with fewer than {} sequences: {}", rules::LEAST, summary.thin.join(", "));
+    }
+    Ok(if args.only.is_empty() { summary.good() } else { summary.different == 0 })
+}
+
+async fn second(args: &Args, folder: &Path) -> Result<Server> {
+    if args.self_check {
+        servers::reference(&folder.join("second")).await
+    } else {
+        servers::ours(&args.program, &folder.join("ours")).await
+    }
+}
+
+fn endpoint(server: &Server) -> Arc<dyn Endpoint> {
+    Arc::new(server.https.clone())
+}

@@ -1,0 +1,201 @@
+//! The two servers: a real kube-apiserver on etcd, and ours, as processes on loopback.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use tokio::time::{Instant, sleep};
+use windlass_apiserver::codec::{self, Format};
+
+use crate::client::{Endpoint as _, Https};
+
+/// The token of the administrator of the reference.
+const TOKEN: &str = "conformance";
+
+/// A server that ends with this value.
+pub struct Server {
+    /// Where it listens.
+    pub https: Https,
+    /// A kubeconfig of its administrator.
+    pub kubeconfig: PathBuf,
+    processes: Vec<Child>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The API server before its etcd, or it complains until it is gone.
+        for process in self.processes.iter_mut().rev() {
+            if process.kill().is_ok() {
+                let _ = process.wait();
+            }
+        }
+    }
+}
+
+/// Where `tools/setup` keeps the programs.
+pub fn cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("WINDLASS_CACHE").unwrap_or_else(|| {
+        let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
+        base.unwrap_or_else(|| PathBuf::from(".cache")).join("windlass")
+    })
+}
+
+/// Starts kube-apiserver 1.36 and its etcd, with their data in `folder`.
+///
+/// # Errors
+/// When a program is missing, or the server is not ready within a minute.
+pub async fn reference(folder: &Path) -> Result<Server> {
+    fs::create_dir_all(folder)?;
+    let real = cache().join("real");
+    let (apiserver, etcd) = (real.join("kube/kube-apiserver"), real.join("etcd-3.6/etcd"));
+    for program in [&apiserver, &etcd] {
+        if !program.exists() {
+            bail!("{} is missing: run `tools/setup kube-apiserver etcd-3.6`", program.display());
+        }
+    }
+    let [client, peer, port] = free_ports()?;
+    fs::write(folder.join("tokens"), format!("{TOKEN},admin,admin,system:masters\n"))?;
+    let key = folder.join("sa.key");
+    // Signs nothing that anybody trusts, but the server does not start without such a key.
+    let pair = rcgen::KeyPair::generate()?;
+    fs::write(&key, pair.serialize_pem())?;
+    fs::write(folder.join("sa.pub"), pair.public_key_pem())?;
+    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    let mut processes = Vec::new();
+    processes.push(spawn(
+        Command::new(etcd)
+            .args(["--unsafe-no-fsync", "--log-level=warn", "--listen-client-urls", &client])
+            .args(["--advertise-client-urls", &client, "--listen-peer-urls", &peer])
+            .args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")])
+            .arg("--data-dir")
+            .arg(folder.join("etcd")),
+        &folder.join("etcd.log"),
+    )?);
+    let path = |name: &str, path: &Path| format!("--{name}={}", path.display());
+    processes.push(spawn(
+        Command::new(apiserver)
+            .args([format!("--etcd-servers={client}"), format!("--secure-port={port}")])
+            .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--allow-privileged"])
+            .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
+            .args(["--service-cluster-ip-range=10.0.0.0/24"])
+            .args(["--service-account-issuer=https://kubernetes.default.svc"])
+            // Answers, not speed, are compared: nothing is to be turned away because two cores are busy.
+            .args(["--max-requests-inflight=4000", "--max-mutating-requests-inflight=4000"])
+            .arg(path("cert-dir", &folder.join("certificates")))
+            .arg(path("token-auth-file", &folder.join("tokens")))
+            .arg(path("service-account-key-file", &folder.join("sa.pub")))
+            .arg(path("service-account-signing-key-file", &key)),
+        &folder.join("kube-apiserver.log"),
+    )?);
+    let https = Https::new(&format!("127.0.0.1:{port}"), TOKEN);
+    let kubeconfig = folder.join("kubeconfig");
+    fs::write(&kubeconfig, kubeconfig_text(&format!("https://127.0.0.1:{port}"), TOKEN))?;
+    let mut server = Server { https, kubeconfig, processes };
+    server.ready(Duration::from_secs(90), &folder.join("kube-apiserver.log")).await?;
+    Ok(server)
+}
+
+/// Starts our server as a process.
+///
+/// # Errors
+/// When the program is missing, or the server is not ready within ten seconds.
+pub async fn ours(program: &Path, folder: &Path) -> Result<Server> {
+    fs::create_dir_all(folder)?;
+    let kubeconfig = folder.join("kubeconfig");
+    let log = folder.join("windlass.log");
+    let _ = fs::remove_file(&kubeconfig);
+    if !program.exists() {
+        bail!("{} is missing: build it with `cargo build --release -p windlass-cli`", program.display());
+    }
+    let process = spawn(
+        Command::new(program).args(["apiserver", "--port", "0", "--kubeconfig"]).arg(&kubeconfig),
+        &log,
+    )?;
+    let mut server =
+        Server { https: Https::new("", ""), kubeconfig: kubeconfig.clone(), processes: vec![process] };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        if let Some(https) = fs::read(&kubeconfig).ok().and_then(|text| from_kubeconfig(&text)) {
+            server.https = https;
+            break;
+        }
+        server.alive(&log)?;
+        if Instant::now() > deadline {
+            bail!("{} wrote no kubeconfig; see {}", program.display(), log.display());
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    server.ready(Duration::from_secs(10), &log).await?;
+    Ok(server)
+}
+
+impl Server {
+    async fn ready(&mut self, patience: Duration, log: &Path) -> Result<()> {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            self.alive(log)?;
+            let mut connection = self.https.open().await?;
+            let request = Request::get("/readyz").body(Full::new(Bytes::new()))?;
+            if connection.send(request).await.is_ok_and(|answer| answer.status().is_success()) {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+        bail!("not ready after {patience:?}; see {}", log.display())
+    }
+
+    fn alive(&mut self, log: &Path) -> Result<()> {
+        for process in &mut self.processes {
+            if let Some(status) = process.try_wait()? {
+                bail!("a server ended with {status}; see {}", log.display());
+            }
+        }
+        Ok(())
+    }
+
+    /// The resident memory of the last process, in kilobytes.
+    pub fn memory_kb(&self) -> Option<u64> {
+        let id = self.processes.last()?.id();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?.parse().ok()
+    }
+}
+
+fn spawn(command: &mut Command, log: &Path) -> Result<Child> {
+    let file = File::create(log)?;
+    let program = command.get_program().to_owned();
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    command.spawn().with_context(|| format!("start {}", program.display()))
+}
+
+fn free_ports<const N: usize>() -> Result<[u16; N]> {
+    // All are held until all are known, so that none is given twice.
+    let sockets: Vec<_> = (0..N).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    let mut ports = [0; N];
+    for (port, socket) in ports.iter_mut().zip(&sockets) {
+        *port = socket.local_addr()?.port();
+    }
+    Ok(ports)
+}
+
+/// A kubeconfig for a server on loopback.
+pub fn kubeconfig_text(url: &str, token: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster:\n    server: {url}\n    \
+         insecure-skip-tls-verify: true\nusers:\n- name: u\n  user:\n    token: {token}\ncontexts:\n- name: c\n  \
+         context:\n    cluster: c\n    user: u\ncurrent-context: c\n"
+    )
+}
+
+fn from_kubeconfig(text: &[u8]) -> Option<Https> {
+    let config = codec::parse(text, Format::Yaml).ok()?.value;
+    let address = config["clusters"][0]["cluster"]["server"].as_str()?.strip_prefix("https://")?;
+    Some(Https::new(address.trim_end_matches('/'), config["users"][0]["user"]["token"].as_str()?))
+}
