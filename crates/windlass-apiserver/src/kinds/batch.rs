@@ -164,17 +164,17 @@ fn validate_generated_selector(job: &Value, errors: &mut Errors) {
     let metadata = template.child("metadata");
     let at = metadata.child("labels");
     for (label, expected) in [
-        (CONTROLLER_UID, uid),
-        ("batch.kubernetes.io/job-name", name),
         ("controller-uid", uid),
         ("job-name", name),
+        (CONTROLLER_UID, uid),
+        ("batch.kubernetes.io/job-name", name),
     ] {
         match get(labels, label).and_then(Value::as_str) {
             Some(value) if value != expected => {
-                errors.invalid(&at, labels, &format!("value of label {label:?} must be {expected:?}"));
+                errors.invalid(&at.key(label), labels, &format!("must be '{expected}'"));
             }
             Some(_) => {}
-            None => errors.required(&at, &format!("must be '{expected}'")),
+            None => errors.required(&at.key(label), &format!("must be '{expected}'")),
         }
     }
     let expected = json!({"matchLabels": {CONTROLLER_UID: uid}});

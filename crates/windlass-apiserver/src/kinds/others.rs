@@ -29,7 +29,10 @@ const RUNTIME_CLASS: Hooks = Hooks {
     validate_create: |object, _, errors| {
         required_by(object, "handler", names::dns_label, &Path::Root, errors);
     },
-    validate_update: |new, old, _, errors| meta::immutable(new, old, &Path::Root, "handler", errors),
+    validate_update: |new, old, _, errors| {
+        required_by(new, "handler", names::dns_label, &Path::Root, errors);
+        meta::immutable(new, old, &Path::Root, "handler", errors);
+    },
     ..Hooks::NONE
 };
 
