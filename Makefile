@@ -35,8 +35,8 @@ fmt: ## Format all code
 
 bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	@tools/setup rust kube-apiserver etcd-3.6
-	cargo build --release -p windlass-cli
-	cargo run --release -p windlass-bench -- $(ARGS)
+	cargo build --release -p windlass-cli -p windlass-bench
+	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
 conformance: ## Send the same requests to us and to the real kube-apiserver 1.36, and compare the answers
 	@tools/setup rust kube-apiserver etcd-3.6 kubectl kubectl-1.32

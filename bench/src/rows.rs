@@ -1,0 +1,83 @@
+//! What the numbers are called, and what is asked of them.
+
+use crate::Numbers;
+use crate::report::{Figure, Goal, Unit};
+
+/// A row of the table: its key, its name, its unit, its goal.
+type Row = (&'static str, &'static str, Unit, Goal);
+
+/// Numbers that both servers have.
+const BOTH: &[Row] = &[
+    ("ready", "ready as a process, median", Unit::Seconds, Goal::AtMost(0.030)),
+    ("ready best", "ready as a process, best", Unit::Seconds, Goal::None),
+    ("idle", "idle memory (RSS)", Unit::Bytes, Goal::AtMost(20e6)),
+    ("create rate", "ConfigMap creates", Unit::PerSecond, Goal::Times(10.0)),
+    ("create cpu", "ConfigMap creates: server's processor time each", Unit::Seconds, Goal::Times(10.0)),
+    ("create p99", "ConfigMap creates: 99 of 100 within", Unit::Seconds, Goal::None),
+    ("get rate", "ConfigMap GETs", Unit::PerSecond, Goal::Times(10.0)),
+    ("get cpu", "ConfigMap GETs: server's processor time each", Unit::Seconds, Goal::Times(10.0)),
+    ("get p99", "ConfigMap GETs: 99 of 100 within", Unit::Seconds, Goal::None),
+    ("delivery rate", "deliveries to all watchers, ConfigMaps", Unit::PerSecond, Goal::Times(10.0)),
+    ("delivery cpu", "deliveries, ConfigMaps: server's processor time each", Unit::Seconds, Goal::None),
+    ("watched create rate", "ConfigMap creates meanwhile", Unit::PerSecond, Goal::None),
+    ("restarts", "watches that the server ended meanwhile", Unit::Count, Goal::None),
+    ("pod delivery rate", "deliveries to all watchers, pods", Unit::PerSecond, Goal::Times(10.0)),
+    ("pod delivery cpu", "deliveries, pods: server's processor time each", Unit::Seconds, Goal::None),
+    ("watched pod create rate", "pod creates meanwhile", Unit::PerSecond, Goal::None),
+    ("pod restarts", "watches that the server ended meanwhile", Unit::Count, Goal::None),
+    ("pod create rate", "pod creates while loading", Unit::PerSecond, Goal::None),
+    ("pod memory", "memory per stored pod", Unit::Bytes, Goal::AtMost(3000.0)),
+    ("list", "list of all pods", Unit::Seconds, Goal::Times(20.0)),
+    ("list metadata", "list of all pods, metadata only", Unit::Seconds, Goal::None),
+    ("list nothing", "list of all pods, selector that matches none", Unit::Seconds, Goal::None),
+    ("watch list", "WatchList of all pods", Unit::Seconds, Goal::None),
+];
+
+/// Numbers that only we have.
+const OURS: &[Row] = &[
+    ("in-process first", "ready in-process, first in a process", Unit::Seconds, Goal::AtMost(0.005)),
+    ("in-process following", "ready in-process, following", Unit::Seconds, Goal::AtMost(0.005)),
+    ("fork", "fork", Unit::Seconds, Goal::AtMost(100e-6)),
+];
+
+/// Costs at the large size, with the key of the same cost at the small one.
+const FLAT: &[(&str, &str, &str)] = &[
+    ("many create", "few create", "create in-process, many objects against 1,000"),
+    ("many get", "few get", "GET in-process, many objects against 1,000"),
+    ("many tls create", "few tls create", "create over TLS, processor time, many objects against 1,000"),
+    ("many tls get", "few tls get", "GET over TLS, processor time, many objects against 1,000"),
+];
+
+/// What "flat" allows for the depth of a tree and the size of caches, from a thousand to a hundred thousand objects.
+const FLAT_MAX: f64 = 1.5;
+
+/// The table's lines, for the numbers that were taken.
+pub fn figures(ours: &Numbers, reference: &Numbers) -> Vec<Figure> {
+    // Lists are of as many pods as there were; those of the reference are scaled to ours.
+    let scale = match (ours.get("pods"), reference.get("pods")) {
+        (Some(ours), Some(reference)) => ours / reference,
+        _ => 1.0,
+    };
+    let mut figures = Vec::new();
+    for (key, name, unit, goal) in BOTH.iter().chain(OURS) {
+        let (ours, mut reference) = (ours.get(key).copied(), reference.get(key).copied());
+        if key.contains("list") {
+            reference = reference.map(|time| time * scale);
+        }
+        if ours.is_some() || reference.is_some() {
+            figures.push(Figure { name: (*name).to_owned(), unit: *unit, ours, reference, goal: *goal });
+        }
+    }
+    for (many, few, name) in FLAT {
+        if let (Some(many), Some(few)) = (ours.get(many), ours.get(few)) {
+            figures.push(Figure {
+                name: (*name).to_owned(),
+                unit: Unit::Seconds,
+                ours: Some(*many),
+                reference: Some(*few),
+                goal: Goal::Flat(FLAT_MAX),
+            });
+        }
+    }
+    figures
+}
