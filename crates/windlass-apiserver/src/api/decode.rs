@@ -27,7 +27,11 @@ pub(super) fn body(call: &mut Call<'_>, resource: &Resource, validation: FieldVa
 /// Bytes to a tree with `kind` and `apiVersion`, which must be the resource's.
 fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
     if format == Format::Protobuf {
-        let unknown = codec::envelope(bytes).map_err(|e| Status::bad_request(e.to_string()))?;
+        let mut unknown = codec::envelope(bytes).map_err(|e| unrecognised(resource, bytes, &e))?;
+        if unknown.api_version.is_empty() && unknown.kind.is_empty() {
+            unknown.api_version = resource.api_version();
+            unknown.kind = resource.kind.to_string();
+        }
         check_kind(resource, &unknown.api_version, &unknown.kind)?;
         let (types, id) = resource.types();
         let value =
@@ -102,7 +106,7 @@ fn unregistered(resource: &Resource, api_version: &str, kind: &str) -> Status {
 }
 
 /// A body that could not be read at all.
-fn unrecognised(resource: &Resource, bytes: &[u8], why: &codec::ParseError) -> Status {
+fn unrecognised(resource: &Resource, bytes: &[u8], why: &dyn std::error::Error) -> Status {
     let (kind, shown) = (&resource.kind, codec::summary(bytes));
     Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"

@@ -180,6 +180,7 @@ impl Server {
 
     /// The snapshot that the request's `resourceVersion`, `resourceVersionMatch` and `continue` ask for.
     fn choose(&mut self, call: &Call<'_>, resource: &Resource, filter: &Filter) -> Result<Chosen> {
+        call.query.int("timeoutSeconds")?;
         let limit = call.query.int("limit")?.unwrap_or(0);
         let limit = usize::try_from(limit).unwrap_or(0);
         let kind = &resource.storage;
@@ -368,9 +369,9 @@ pub(super) fn check_options(call: &Call<'_>) -> Result<()> {
             if matching != "NotOlderThan" {
                 errors.not_supported(&path, &matching.into(), &["NotOlderThan"]);
             }
-            if continues {
-                errors.forbidden(&path, "resourceVersionMatch is forbidden when continue is provided");
-            }
+        }
+        if continues {
+            errors.forbidden(&path, "resourceVersionMatch is forbidden when continue is provided");
         }
     } else {
         if !matching.is_empty() {
@@ -449,14 +450,14 @@ fn decode_token(token: &str, namespace: Option<&str>) -> Result<(Option<u64>, St
         _ => return Err(invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")),
     };
     let start = tree["start"].as_str().unwrap_or_default();
-    let relative =
-        start.strip_prefix('/').map(|rest| rest.trim_end_matches('\0')).filter(|rest| !rest.is_empty());
-    let Some(relative) = relative else {
+    if start.is_empty() {
         return Err(invalid(": encoded start key empty (version meta.k8s.io/v1)"));
-    };
-    if relative.split('/').any(|part| part == "..") {
+    }
+    let relative = start.strip_prefix('/').unwrap_or(start);
+    if relative.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err(invalid(&format!(": {start}")));
     }
+    let relative = relative.trim_end_matches('\0');
     let after = namespace.map_or_else(|| relative.to_owned(), |namespace| format!("{namespace}/{relative}"));
     Ok((revision, after))
 }

@@ -127,7 +127,8 @@ pub fn input(headers: &HeaderMap) -> Result<Format> {
     };
     let header = header.to_str().unwrap_or_default();
     match media_type(header) {
-        "" | "application/json" => Ok(Format::Json),
+        "" if header.is_empty() => Ok(Format::Json),
+        "application/json" => Ok(Format::Json),
         "application/yaml" => Ok(Format::Yaml),
         "application/vnd.kubernetes.protobuf" => Ok(Format::Protobuf),
         _ => Err(unsupported_media_type(&[

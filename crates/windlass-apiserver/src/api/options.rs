@@ -11,7 +11,8 @@ pub struct Query<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 impl<'a> Query<'a> {
     /// Decodes a query string.
     pub fn parse(query: &'a str) -> Query<'a> {
-        Query(form_urlencoded::parse(query.as_bytes()).collect())
+        let pairs = query.split('&').filter(|pair| is_sound(pair));
+        Query(pairs.flat_map(|pair| form_urlencoded::parse(pair.as_bytes())).collect())
     }
 
     /// The first value of a parameter.
@@ -38,11 +39,20 @@ impl<'a> Query<'a> {
     pub fn int(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("") => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
-                Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+            Some(text) => text.parse().map(Some).map_err(|error: std::num::ParseIntError| {
+                use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+                let large = matches!(error.kind(), PosOverflow | NegOverflow);
+                let why = if large { "value out of range" } else { "invalid syntax" };
+                Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: {why}"))
             }),
         }
     }
+}
+
+/// Whether Go would keep the pair: not if it holds a semicolon or a percent sign without two digits behind it.
+fn is_sound(pair: &str) -> bool {
+    let digits = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    !pair.contains(';') && pair.split('%').skip(1).all(digits)
 }
 
 /// What to do about fields that are unknown or stand twice.

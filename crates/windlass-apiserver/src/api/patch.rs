@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::create::place;
 use super::negotiate::{media_type, unsupported_media_type};
-use super::object::meta_str;
 use super::options::WriteOptions;
 use super::registry::Resource;
 use super::response::Response;
@@ -39,12 +38,17 @@ impl Server {
         let mut unknown = Vec::new();
         let mut patched = patched(kind, &resource, &old, &call.request.body)?;
         let tree = std::mem::take(&mut patched.tree);
-        let mut tree = super::decode::conform(&resource, tree, &mut unknown)?;
+        let mut tree = super::decode::conform(&resource, tree, &mut unknown).map_err(|status| {
+            // What the patch made went into the attempt; it is made again only to be shown.
+            match self::patched(kind, &resource, &old, &call.request.body) {
+                Ok(again) => unfit(&status, &resource, &again.tree),
+                Err(status) => status,
+            }
+        })?;
         super::decode::report(call, &resource, options.validation, &patched.problems(&resource, &unknown))?;
-        check_identity(&tree, call)?;
+        super::update::check_name(&tree, call)?;
         place(&mut tree, &resource, &target.namespace)?;
         call.warnings.extend(crate::kinds::meta::dedup_owner_references(&mut tree));
-        super::update::check_uid(&tree, &old, &resource)?;
         self.own(call, &resource, &options, Some(&old), &mut tree);
         let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
         self.respond(call, &resource, &object, 200)
@@ -72,13 +76,12 @@ impl Server {
             managed::apply(schema, old.as_ref(), &parsed.value, write, force)
         })?;
         let mut tree = super::decode::conform(resource, applied, &mut Vec::new())?;
-        check_identity(&tree, call)?;
+        super::update::check_name(&tree, call)?;
         place(&mut tree, resource, &target.namespace)?;
         let Some((current, old)) = current.zip(old) else {
             let object = self.insert(call, resource, tree, options.dry_run)?;
             return self.respond(call, resource, &object, 201);
         };
-        super::update::check_uid(&tree, &old, resource)?;
         let object = self.replace(call, resource, &current, &old, tree, options.dry_run)?;
         self.respond(call, resource, &object, 200)
     }
@@ -147,21 +150,18 @@ pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8])
             patch::strategic(types, id, &mut tree, value)?;
         }
     }
-    super::decode::check_type(resource, &mut tree)?;
+    super::decode::check_type(resource, &mut tree).map_err(|status| unfit(&status, resource, &tree))?;
     Ok(Patched { tree, parsed, meaningless })
 }
 
-/// A patch may not rename or move the object.
-fn check_identity(tree: &Value, call: &Call<'_>) -> Result<()> {
-    let name = meta_str(tree, "name");
-    if !name.is_empty() && name != call.target.name {
-        let message = format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            call.target.name
-        );
-        return Err(Status::bad_request(message));
-    }
-    Ok(())
+/// Where the result of a patch does not fit the type, upstream calls the patch invalid, not the request bad.
+fn unfit(status: &Status, resource: &Resource, tree: &Value) -> Status {
+    let prefix = format!("cannot be handled as a {}: ", resource.kind);
+    let why = status.message.split_once(&prefix).map_or(status.message.as_str(), |(_, why)| why);
+    let shown = String::from_utf8_lossy(&codec::write(tree).bytes).into_owned();
+    let mut errors = Errors::default();
+    errors.invalid(&Path::Root.child("patch"), &shown.into(), why);
+    Status::invalid("", "", "", errors)
 }
 
 pub(super) fn check_applied_kind(config: &Value, resource: &Resource) -> Result<()> {

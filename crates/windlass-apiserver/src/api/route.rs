@@ -84,6 +84,8 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
             resource(registry, group, version, rest)
         }
         ["apis", group, _] if registry.has_group(group, "") => Err(Lost::NoResource),
+        // What lies below these belongs to their services, which answer in their own form.
+        ["api" | "version", ..] => Err(Lost::NoResource),
         _ => Err(Lost::NoPath),
     }
 }
@@ -205,7 +207,8 @@ pub fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, Statu
     if offered { Ok(verb) } else { Err(method_not_allowed()) }
 }
 
-fn method_not_allowed() -> Status {
+/// `405`, as go-restful's answer is worded.
+pub fn method_not_allowed() -> Status {
     let mut status = Status::new(
         405,
         "MethodNotAllowed",

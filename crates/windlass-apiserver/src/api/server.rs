@@ -329,6 +329,7 @@ impl Server {
         if call.request.body.len() > self.config.body_max {
             return Err(too_large(self.config.body_max));
         }
+        check_segments(call.target)?;
         let subresource = match call.target.subresource.as_str() {
             name if OBJECT_SUBRESOURCES.contains(&name) => "",
             name => name,
@@ -351,8 +352,10 @@ impl Server {
     }
 
     fn other(&mut self, request: &Request, route: &Route, query: &Query<'_>) -> Response {
-        if !matches!(request.method, Method::GET | Method::HEAD) {
-            return Response::text(405, "405 Method Not Allowed\n");
+        // The index and the health checks answer to any method, as upstream.
+        let any = matches!(route, Route::Health(_) | Route::Index);
+        if !any && !matches!(request.method, Method::GET | Method::HEAD) {
+            return Response::refusal(&refusal_output(&request.headers, query), &route::method_not_allowed());
         }
         match route {
             Route::ServerVersion => self.version(),
@@ -406,6 +409,21 @@ fn lost_answer(lost: &Lost, request: &Request, query: &Query<'_>) -> Response {
 /// A refusal by the front, in the form the client reads.
 pub fn refuse(headers: &HeaderMap, query: &str, status: &Status) -> Response {
     Response::refusal(&refusal_output(headers, &Query::parse(query)), status)
+}
+
+/// A name that could not be part of a path in the store, as upstream keeps it there.
+fn check_segments(target: &Target) -> Result<()> {
+    let (namespace, name) = (target.namespace.as_str(), target.name.as_str());
+    let fault = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ if name.contains('%') => "may not contain '%'".to_owned(),
+        _ if matches!(namespace, "." | "..") => {
+            let key = format!("/{}/{namespace}", target.resource.plural);
+            return Err(Status::new(500, "", format!("invalid key: {key:?}")));
+        }
+        _ => return Ok(()),
+    };
+    Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {fault}")))
 }
 
 /// `413`, as kube-apiserver words it.

@@ -92,11 +92,8 @@ impl Server {
         let name = meta_str(old, "name");
         let (have, want) = (meta_str(old, "resourceVersion"), meta_str(tree, "resourceVersion").to_owned());
         if !want.is_empty() && want.parse::<u64>().is_err() {
-            let mut errors = Errors::default();
-            let path = Path::Root.child("metadata");
-            let detail = format!("strconv.ParseUint: parsing {want:?}: invalid syntax");
-            errors.invalid(&path.child("resourceVersion"), &json!(want), &detail);
-            return Err(Status::invalid(&resource.group, &resource.kind, name, errors));
+            let message = format!("strconv.ParseUint: parsing {want:?}: invalid syntax");
+            return Err(Status::new(500, "", message));
         }
         if (want.is_empty() || want == "0") && resource.unconditional_update {
             meta_mut(tree).insert("resourceVersion".into(), json!(have));
@@ -180,7 +177,7 @@ impl Server {
 }
 
 /// The name in the body is the name in the path.
-fn check_name(tree: &Value, call: &Call<'_>) -> Result<()> {
+pub(super) fn check_name(tree: &Value, call: &Call<'_>) -> Result<()> {
     let (name, namespace) = (meta_str(tree, "name"), meta_str(tree, "namespace"));
     let target = call.target;
     if name.is_empty() {

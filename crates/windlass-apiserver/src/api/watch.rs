@@ -70,7 +70,7 @@ impl Server {
         }
         let filter = Filter::parse(call)?;
         let include = Include::parse(call)?;
-        let wanted = parse_revision(call.query.text("resourceVersion"))?;
+        let wanted = parse_revision(call.query.text("resourceVersion")).map_err(unclassified)?;
         let bookmarks = call.query.flag("allowWatchBookmarks");
         let asked = call.query.get("sendInitialEvents").map(|_| call.query.flag("sendInitialEvents"));
         // Without a revision a watch starts with what there is; so it was before clients could ask for it.
@@ -324,6 +324,12 @@ impl<'a> Encoder<'a> {
         };
         frame(kind, &value)
     }
+}
+
+/// Upstream's watches have no status for a revision that is no number.
+fn unclassified(status: Status) -> Status {
+    let message = status.message.trim_start_matches("invalid resource version: ").to_owned();
+    Status::new(500, "", message)
 }
 
 fn frame(kind: &str, object: &Value) -> Vec<u8> {

@@ -32,7 +32,11 @@ impl FieldSelector {
             let split = split_term(term);
             let (field, negated, value) = split
                 .ok_or_else(|| Error(format!("invalid selector: '{text}'; can't understand '{term}'")))?;
-            requirements.push(FieldRequirement { field: field.to_owned(), value: unescape(value)?, negated });
+            let value = unescape(value)?;
+            // Upstream drops a term that names neither field nor value.
+            if !field.is_empty() || !value.is_empty() {
+                requirements.push(FieldRequirement { field: field.to_owned(), value, negated });
+            }
         }
         Ok(FieldSelector { requirements })
     }
