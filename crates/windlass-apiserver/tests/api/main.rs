@@ -2,5 +2,6 @@
 
 mod basics;
 mod custom;
+mod hostile;
 mod watches;
 mod world;
