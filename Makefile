@@ -1,7 +1,7 @@
 # Every target does the set-up that it needs. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test lint fmt bench conformance soak
+.PHONY: help setup up test lint fmt bench conformance fuzz soak
 
 # Where set-up puts what it brings; tests, conformance and bench look there.
 export WINDLASS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/windlass
@@ -42,6 +42,10 @@ conformance: ## Send the same requests to us and to the real kube-apiserver 1.36
 	@tools/setup rust kube-apiserver etcd-3.6 kubectl kubectl-1.32
 	cargo build --release -p windlass-cli
 	cargo run --release -p windlass-conformance -- $(ARGS)
+
+fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')
+	@tools/setup rust cargo-fuzz
+	SECONDS_EACH=$(or $(SECONDS_EACH),600) fuzz/run $(TARGETS)
 
 soak: ## The long run: kill -9 under writes, with a ledger of what was acknowledged
 	@tools/setup rust
