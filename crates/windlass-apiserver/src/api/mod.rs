@@ -42,3 +42,4 @@ pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};
 pub use watch::{Watch, WatchPoll};
+pub use yaml::write as write_yaml;

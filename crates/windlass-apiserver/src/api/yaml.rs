@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A tree as YAML.
-pub(super) fn write(value: &Value) -> Vec<u8> {
+pub fn write(value: &Value) -> Vec<u8> {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
     let mut out = String::new();

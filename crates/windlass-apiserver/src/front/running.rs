@@ -189,6 +189,11 @@ impl ApiServer {
         self.shared.lock().server.clone()
     }
 
+    /// Resolves to the store once it is past a revision; `None` when the server is closed.
+    pub async fn changed(&self, after: u64) -> Option<Arc<Store>> {
+        self.shared.clone().after(after).await
+    }
+
     /// The largest request body.
     pub fn body_max(&self) -> usize {
         self.shared.body_max
