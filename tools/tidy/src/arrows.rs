@@ -20,6 +20,7 @@ const CLUSTER: &str = "windlass-cluster";
 const FRAMEWORK: &str = "windlass";
 const TESTING: &str = "windlass-testing";
 const SIM: &str = "windlass-sim";
+const TOOLS: &str = "tools/";
 
 const ROOMS: &[Room] = &[
     Room { crates: CORE, may_use: &[] },
@@ -32,11 +33,11 @@ const ROOMS: &[Room] = &[
     Room { crates: "windlass-cli", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
     Room { crates: "conformance/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, "operators/"] },
     Room { crates: "bench/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, "operators/"] },
-    Room { crates: "tools/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
+    Room { crates: TOOLS, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
 ];
 
 /// What the tests of any crate may use beyond what its shipped code may.
-const FOR_TESTS: &[&str] = &[TESTING, SIM];
+const FOR_TESTS: &[&str] = &[TESTING, SIM, TOOLS];
 
 /// Libraries that would bring IO, a runtime or randomness into core, whatever the code then does with them.
 const NOT_IN_CORE: &[&str] = &[
@@ -194,7 +195,8 @@ mod tests {
             ("windlass", "crates/windlass", &[("windlass-core", ""), ("windlass-sim", "dev")]),
             ("windlass-testing", "crates/windlass-testing", &[("windlass-apiserver", ""), ("windlass", "")]),
             ("windlass-sim", "crates/windlass-sim", &[("windlass-cluster", ""), ("windlass-testing", "")]),
-            ("windlass-cli", "crates/windlass-cli", &[("windlass-apiserver", ""), ("windlass-cluster", "")]),
+            ("windlass-cli", "crates/windlass-cli", &[("windlass-cluster", ""), ("windlass-tidy", "dev")]),
+            ("windlass-tidy", "tools/tidy", &[]),
             ("myapp", "operators/myapp", &[("windlass", ""), ("windlass-sim", "dev")]),
             ("windlass-conformance", "conformance", &[("windlass-apiserver", ""), ("myapp", "")]),
         ]);
@@ -225,8 +227,15 @@ mod tests {
             ("windlass-sim", "crates/windlass-sim", &[]),
             ("windlass", "crates/windlass", &[("windlass-testing", "")]),
             ("myapp", "operators/myapp", &[("windlass-sim", "build")]),
+            ("windlass-tidy", "tools/tidy", &[]),
+            ("windlass-cli", "crates/windlass-cli", &[("windlass-tidy", "")]),
         ]);
-        assert_eq!(found, ["windlass depends on windlass-testing", "myapp depends on windlass-sim"]);
+        let expected = [
+            "windlass depends on windlass-testing",
+            "myapp depends on windlass-sim",
+            "windlass-cli depends on windlass-tidy",
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]
