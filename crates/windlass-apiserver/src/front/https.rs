@@ -187,7 +187,7 @@ impl Connection {
                 }
             };
             if ended.is_ok() {
-                linger(connection.into_parts().io.into_inner()).await;
+                close(connection.into_parts().io.into_inner(), stopped).await;
             }
             ended
         };
@@ -230,8 +230,8 @@ const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 16 << 20;
 
 /// Closes a connection so that its client can read the last answer: with bytes of a refused body still unread, closing
-/// at once would tell the client that the connection broke, and nothing else.
-async fn linger(mut stream: TlsStream<TcpStream>) {
+/// at once would tell the client that the connection broke, and nothing else. A server that stops does not wait.
+async fn close(mut stream: TlsStream<TcpStream>, mut stopped: watch::Receiver<()>) {
     let mut waste = [0; 4096];
     let mut wasted = 0;
     let closing = async {
@@ -244,6 +244,10 @@ async fn linger(mut stream: TlsStream<TcpStream>) {
         }
         io::Result::Ok(())
     };
-    // Whatever comes of it, the connection is over.
-    let _ = tokio::time::timeout(LINGER, closing).await;
+    tokio::select! {
+        biased;
+        // Whatever comes of it, the connection is over.
+        _ = tokio::time::timeout(LINGER, closing) => {}
+        _ = stopped.changed() => {}
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::front::Clock;
+use crate::front::durable::{self, Durable};
 use serde_json::json;
 
 #[tokio::test]
@@ -137,6 +138,31 @@ async fn a_revision_that_is_not_there_yet_is_waited_for() {
     let (code, status) = ask(&server, "GET", &path, "").await;
     assert_eq!((code, &status["reason"]), (504, &json!("Timeout")));
     assert_eq!(server.now().duration_since(before).as_secs(), 3);
+}
+
+#[tokio::test]
+async fn a_data_folder_brings_everything_back() {
+    let folder = std::env::temp_dir().join(format!("windlass-front-{}", std::process::id()));
+    let start = || {
+        let (store, durable, report) = Durable::open(&folder, durable::Options::default()).unwrap();
+        (ApiServer::start(Options { durable: Some((store, durable)), ..Options::default() }), report)
+    };
+    let (first, _) = start();
+    let mut watch = open(&first, "GET", &format!("{CONFIG_MAPS}?watch=1"), "").await.into_body();
+    let (_, made) = ask(&first, "POST", CONFIG_MAPS, &config_map("a")).await;
+    assert_eq!(event(&mut watch).await["object"], made, "what is safe is seen");
+    let (_, everything) = ask(&first, "GET", "/api/v1/namespaces", "").await;
+    drop((first, watch));
+    let (second, report) = start();
+    assert!(report.commits > 1);
+    assert_eq!(ask(&second, "GET", &format!("{CONFIG_MAPS}/a"), "").await, (200, made));
+    assert_eq!(
+        ask(&second, "GET", "/api/v1/namespaces", "").await,
+        (200, everything),
+        "it is made only once"
+    );
+    drop(second);
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[tokio::test]
