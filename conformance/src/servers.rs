@@ -197,5 +197,6 @@ pub fn kubeconfig_text(url: &str, token: &str) -> String {
 fn from_kubeconfig(text: &[u8]) -> Option<Https> {
     let config = codec::parse(text, Format::Yaml).ok()?.value;
     let address = config["clusters"][0]["cluster"]["server"].as_str()?.strip_prefix("https://")?;
-    Some(Https::new(address.trim_end_matches('/'), config["users"][0]["user"]["token"].as_str()?))
+    let token = config["users"].as_array()?.iter().find_map(|user| user["user"]["token"].as_str())?;
+    Some(Https::new(address.trim_end_matches('/'), token))
 }

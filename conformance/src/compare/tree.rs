@@ -168,7 +168,11 @@ impl<'a> Context<'a> {
             return;
         }
         let (x, y) = (self.alias_a(a), self.alias_b(b));
-        if x == y || (inside.cells && is_age(a) && is_age(b)) || self.same_time(a, b) || same_hash(a, b) {
+        if x == y
+            || (inside.cells && (is_age(a) && is_age(b) || skeleton(a) == skeleton(b)))
+            || self.same_time(a, b)
+            || same_hash(a, b)
+        {
             return;
         }
         if inside.status && key == "message" {

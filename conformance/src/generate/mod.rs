@@ -3,9 +3,14 @@
 //! A generator makes the steps of one sequence from a stream of random numbers that is its own, so the same seed
 //! gives the same sequences, whatever other generators do.
 
+mod apply;
+mod custom;
 mod kinds;
 mod mutate;
 mod negotiate;
+mod patch;
+mod read;
+mod watch;
 mod write;
 
 use crate::rng::Rng;
@@ -31,6 +36,16 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("negotiate.protobuf", 80, negotiate::protobuf),
     ("negotiate.pretty", 15, negotiate::pretty),
     ("identity.users", 12, negotiate::identity),
+    ("table.get", 40, read::table),
+    ("table.printers", 60, read::printers),
+    ("metadata.only", 20, read::metadata_only),
+    ("list.basic", 20, read::list),
+    ("list.continue", 30, read::pages),
+    ("list.version", 15, read::versions),
+    ("bytes.order", 40, read::bytes),
+    ("select.label", 60, read::label_selectors),
+    ("select.field", 40, read::field_selectors),
+    ("bootstrap.objects", 20, read::bootstrap),
     ("create.basic", 60, write::create),
     ("create.errors", 30, write::create_errors),
     ("create.generate-name", 12, write::generate_name),
@@ -60,6 +75,34 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("delete.collection", 15, write::collection),
     ("namespaces.life", 15, write::namespaces),
     ("events.views", 15, write::events),
+    ("patch.json", 50, patch::json),
+    ("patch.merge", 40, patch::merge),
+    ("patch.strategic", 60, patch::strategic),
+    ("patch.type", 12, patch::types),
+    ("patch.conflict", 12, patch::conflict),
+    ("apply.create", 40, apply::create),
+    ("apply.conflict", 50, apply::conflict),
+    ("apply.remove", 40, apply::remove),
+    ("apply.lists", 40, apply::lists),
+    ("managed.update", 40, apply::tracked),
+    ("managed.patch", 12, apply::rewritten),
+    ("watch.events", 40, watch::events),
+    ("watch.initial", 15, watch::initial),
+    ("watch.timeout", 10, watch::timeout),
+    ("watch.bookmark", 8, watch::bookmark),
+    ("watch.expired", 8, watch::expired),
+    ("watch.selector", 25, watch::selector),
+    ("watch.deleted", 15, watch::deleted),
+    ("watch.list", 25, watch::list),
+    ("table.watch", 12, watch::table),
+    ("crd.life", 10, custom::life),
+    ("crd.structural", 40, custom::structural),
+    ("crd.prune", 25, custom::prune),
+    ("crd.default", 25, custom::defaults),
+    ("crd.validate", 50, custom::validate),
+    ("crd.cel", 30, custom::cel),
+    ("crd.versions", 12, custom::versions),
+    ("crd.subresources", 20, custom::subresources),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.
@@ -91,6 +134,18 @@ mod tests {
         let rules = crate::rules::all();
         for (rule, ..) in GENERATORS {
             assert!(rules.contains_key(*rule), "{rule}");
+        }
+    }
+
+    #[test]
+    fn every_rule_has_enough_sequences_and_half_are_generated() {
+        let hand_written = crate::rules::hand_written().unwrap();
+        let generated = all(1, 100);
+        assert!(generated.len() >= hand_written.len());
+        assert!(generated.len() + hand_written.len() >= 2_000);
+        for rule in crate::rules::all().keys() {
+            let count = generated.iter().chain(&hand_written).filter(|s| s.rule == *rule).count();
+            assert!(count >= crate::rules::LEAST, "{rule}: {count}");
         }
     }
 }

@@ -207,7 +207,6 @@ pub fn unknown_path(rng: &mut Rng) -> Vec<Step> {
         "/apis/apps/v1/namespaces/{ns}/deployments/a/status/x",
         "//api/v1",
         "/api//v1",
-        "/api/v1/namespaces//configmaps",
         "/API/v1",
         "/api/v1/namespaces/{ns}/ConfigMaps",
         "/api/v1/namespaces/{ns}/configmap",
