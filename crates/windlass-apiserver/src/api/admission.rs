@@ -59,7 +59,9 @@ impl Server {
         if terminating {
             let why =
                 format!("unable to create new content in namespace {name} because it is being terminated");
-            let status = Status::forbidden(&resource.group, &resource.plural, meta_str(tree, "name"), &why);
+            let own = [meta_str(tree, "name"), meta_str(tree, "generateName")];
+            let own = own.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+            let status = Status::forbidden(&resource.group, &resource.plural, own, &why);
             let message = format!("namespace {name} is being terminated");
             return Err(status.cause("NamespaceTerminating", message, "metadata.namespace"));
         }

@@ -19,12 +19,11 @@ use crate::{crd, managed};
 impl Server {
     pub(super) fn create(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let resource = call.target.resource.clone();
-        let options = WriteOptions::parse(call.query, call.user_agent(), "CreateOptions")?;
+        let options = WriteOptions::parse(call.query, &call.user_agent(), "CreateOptions")?;
         let mut tree = super::decode::body(call, &resource, options.validation)?;
         meta::wipe_system_fields(&mut tree);
         place(&mut tree, &resource, &call.target.namespace)?;
         call.warnings.extend(meta::dedup_owner_references(&mut tree));
-        self.name(&resource, &mut tree, call.ids);
         self.own(call, &resource, &options, None, &mut tree);
         let object = self.insert(call, &resource, tree, options.dry_run)?;
         self.respond(call, &resource, &object, 201)
@@ -38,14 +37,16 @@ impl Server {
         mut tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        call.name = meta_str(&tree, "name").to_owned();
         self.admit_create(resource, &tree)?;
         self.admit(call, resource, &mut tree, None)?;
+        self.name(resource, &mut tree, call.ids);
+        call.name = meta_str(&tree, "name").to_owned();
         let fields = meta_mut(&mut tree);
         fields.insert("uid".into(), json!(uid(call.ids)));
         fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
         self.prepare_create(call, resource, &mut tree)?;
-        if !meta_str(&tree, "resourceVersion").is_empty() {
+        // What cannot be a revision is ignored, and so is zero.
+        if meta_str(&tree, "resourceVersion").parse::<u64>().is_ok_and(|revision| revision > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());

@@ -144,7 +144,7 @@ impl Server {
         let rest: Vec<String> =
             finalizers(&tree).into_iter().filter(|name| *name != CLEANUP).map(str::to_owned).collect();
         if rest.is_empty() {
-            return self.remove(definitions, object, call);
+            return self.remove(definitions, object, call).map(drop);
         }
         meta_mut(&mut tree).insert("finalizers".into(), json!(rest));
         self.put(definitions, Some(object), tree, false)?;

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::filter::Filter;
-use super::list::{check_options, list_of};
+use super::list::{Selected, check_options, list_of};
 use super::object::{finalizers, meta_mut, meta_str};
 use super::options::dry_run;
 use super::registry::Resource;
@@ -51,6 +51,7 @@ impl Server {
         let object =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         self.admit_delete(&resource, &target.name)?;
+        call.warnings.extend(options.preserved(&resource));
         match self.delete_object(call, &resource, &object, &options)? {
             Deleted::Waiting(object) => self.respond(call, &resource, &object, 200),
             Deleted::Gone(object) if resource.returns_deleted => self.respond(call, &resource, &object, 200),
@@ -63,21 +64,12 @@ impl Server {
         check_options(call)?;
         let filter = Filter::parse(call)?;
         let options = DeleteOptions::parse(call)?;
-        let limit = usize::try_from(call.query.int("limit")?.unwrap_or(0)).unwrap_or(0);
-        let snapshot = self.store.list(&resource.storage);
-        let mut objects: Vec<Arc<Object>> = snapshot
-            .range(filter.namespace.as_deref(), None)
-            .filter(|object| filter.matches(object))
-            .cloned()
-            .collect();
-        if limit > 0 {
-            objects.truncate(limit);
-        }
+        let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
         for object in &objects {
             self.admit_delete(&resource, object.name())?;
             self.delete_object(call, &resource, object, &options)?;
         }
-        Ok(Response::tree(200, &call.output, &list_of(&resource, snapshot.revision(), &objects)))
+        Ok(Response::tree(200, &call.output, &list_of(&resource, metadata, &objects)))
     }
 
     fn delete_object(
@@ -115,13 +107,12 @@ impl Server {
             if options.dry_run {
                 return Ok(Deleted::Gone(updated));
             }
-            self.remove(resource, &updated, call)?;
-            return Ok(Deleted::Gone(updated));
+            return self.remove(resource, &updated, call).map(Deleted::Gone);
         }
-        if !options.dry_run {
-            self.remove(resource, object, call)?;
+        match options.dry_run {
+            true => Ok(Deleted::Gone(object.clone())),
+            false => self.remove(resource, object, call).map(Deleted::Gone),
         }
-        Ok(Deleted::Gone(object.clone()))
     }
 
     /// Deletes every object of a resource, as its definition goes.
@@ -149,10 +140,10 @@ impl Server {
             if pending || !finalizers(&tree).is_empty() {
                 return Ok(Deleted::Waiting(object.clone()));
             }
-            if !options.dry_run {
-                self.remove(resource, object, call)?;
-            }
-            return Ok(Deleted::Gone(object.clone()));
+            return match options.dry_run {
+                true => Ok(Deleted::Gone(object.clone())),
+                false => self.remove(resource, object, call).map(Deleted::Gone),
+            };
         }
         set_collector_finalizers(&mut tree, resource, options);
         meta_mut(&mut tree)
@@ -163,16 +154,18 @@ impl Server {
         Ok(Deleted::Waiting(updated))
     }
 
-    /// Takes an object out of the store.
+    /// Takes an object out of the store. Gives back its last state, under the revision of the deletion.
     pub(super) fn remove(
         &mut self,
         resource: &Arc<Resource>,
         object: &Arc<Object>,
         call: &mut Call<'_>,
-    ) -> Result<()> {
+    ) -> Result<Arc<Object>> {
         let change = Change::Delete { key: object.key().to_owned(), expected: object.revision() };
-        self.store.commit(&resource.storage, change).expect("read under the same lock");
-        self.after_delete(resource, object, call)
+        let event =
+            self.store.commit(&resource.storage, change).expect("the state was read in the same step");
+        self.after_delete(resource, object, call)?;
+        Ok(event.served())
     }
 
     /// Pods leave gracefully; nothing else does.
@@ -308,6 +301,15 @@ fn gone(resource: &Resource, object: &Object) -> Value {
 }
 
 impl DeleteOptions {
+    /// Jobs once left their pods behind by default, and still do.
+    fn preserved(&self, resource: &Resource) -> Option<String> {
+        let silent = self.orphan.is_some() || self.propagation.is_some();
+        let jobs = resource.group == "batch" && resource.plural == "jobs";
+        (jobs && !silent).then(|| {
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned()
+        })
+    }
+
     fn parse(call: &Call<'_>) -> Result<DeleteOptions> {
         let mut errors = Errors::default();
         let options = if call.request.body.is_empty() {

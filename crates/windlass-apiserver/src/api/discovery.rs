@@ -139,7 +139,7 @@ pub(super) fn cached(request: &Request, content_type: &'static str, bytes: Vec<u
     let tag = format!("\"{hash}\"");
     let known = request.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-        true => Response::new(304, content_type, Body::Full(bytes::Bytes::new())),
+        true => Response::not_modified(),
         false => Response::new(200, content_type, Body::Full(bytes.into())),
     };
     response.headers.insert(ETAG, HeaderValue::from_str(&tag).expect("hex digits"));
@@ -148,21 +148,14 @@ pub(super) fn cached(request: &Request, content_type: &'static str, bytes: Vec<u
     response
 }
 
-/// Whether the client prefers the aggregated form.
+/// Whether the client takes the aggregated form: kube-apiserver gives it to all who do, whatever else they take.
 fn wants_aggregated(request: &Request) -> bool {
     let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let parts: Vec<&str> = accept.split(',').map(str::trim).collect();
-    let aggregated = |part: &&str| {
-        part.contains("g=apidiscovery.k8s.io") && part.contains("v=v2;")
-            || part.ends_with("v=v2") && part.contains("as=APIGroupDiscoveryList")
-    };
-    let plain = |part: &&str| {
-        matches!(negotiate::media_type(part), "application/json" | "*/*" | "application/*")
-            && !part.contains("as=")
-    };
-    let first = parts.iter().position(|part| aggregated(part) && part.starts_with("application/json"));
-    let other = parts.iter().position(plain);
-    first.is_some_and(|first| other.is_none_or(|other| first < other))
+    accept.split(',').any(|part| {
+        let params: Vec<&str> = part.split(';').skip(1).map(str::trim).collect();
+        let wanted = ["g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"];
+        negotiate::media_type(part) == "application/json" && wanted.iter().all(|param| params.contains(param))
+    })
 }
 
 fn group(name: &str, versions: &[String]) -> Value {
@@ -192,7 +185,15 @@ fn resource_list(registry: &Registry, group: &str, version: &str) -> Value {
             resources.push(Value::Object(entry));
         }
     }
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version(group, version), "resources": resources})
+    let mut out = Map::new();
+    out.insert("kind".into(), json!("APIResourceList"));
+    // The list of the core group has no version of its own: it is older than that field.
+    if !group.is_empty() {
+        out.insert("apiVersion".into(), json!("v1"));
+    }
+    out.insert("groupVersion".into(), json!(api_version(group, version)));
+    out.insert("resources".into(), Value::Array(resources));
+    Value::Object(out)
 }
 
 fn legacy(resource: &Resource) -> Value {

@@ -108,6 +108,12 @@ fn write(out: &mut Vec<u8>, stage: &mut Stage, resource: &Resource, partial: Opt
     }
 }
 
+/// Objects of a list, and its metadata.
+pub(super) struct Selected {
+    pub objects: Vec<Arc<Object>>,
+    pub metadata: Map<String, Value>,
+}
+
 /// What to read: a snapshot, and where in it a page starts and ends.
 struct Page {
     snapshot: Snapshot,
@@ -226,6 +232,23 @@ impl Server {
         Ok(Chosen::Page(Page { snapshot, after: None, limit, inconsistent: false }))
     }
 
+    /// The objects that a deletecollection is about, and the metadata of its answer.
+    pub(super) fn page_for_deletion(
+        &mut self,
+        call: &Call<'_>,
+        resource: &Resource,
+        filter: &Filter,
+    ) -> Result<Selected> {
+        let limit = usize::try_from(call.query.int("limit")?.unwrap_or(0)).unwrap_or(0);
+        let limit = if limit == 0 { usize::MAX } else { limit };
+        let page =
+            Page { snapshot: self.store.list(&resource.storage), after: None, limit, inconsistent: false };
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".into(), json!(page.snapshot.revision().to_string()));
+        let objects = take_page(&page, filter, &mut metadata);
+        Ok(Selected { objects, metadata })
+    }
+
     fn future(&self, call: &Call<'_>, revision: u64, current: u64) -> Result<Chosen> {
         if call.waited { Err(too_large_revision(revision, current)) } else { Ok(Chosen::Wait(revision)) }
     }
@@ -325,9 +348,7 @@ fn list_tree(
 }
 
 /// A list of trees, as deletecollection answers it.
-pub(super) fn list_of(resource: &Resource, revision: u64, objects: &[Arc<Object>]) -> Value {
-    let mut metadata = Map::new();
-    metadata.insert("resourceVersion".into(), json!(revision.to_string()));
+pub(super) fn list_of(resource: &Resource, metadata: Map<String, Value>, objects: &[Arc<Object>]) -> Value {
     let items = objects.iter().map(|object| item_tree(resource, object)).collect();
     list_tree(&resource.list_kind, &resource.api_version(), metadata, items, resource.is_custom())
 }

@@ -61,9 +61,35 @@ fn ranges(header: &str) -> Vec<Range<'_>> {
             Range { media, params, q }
         })
         .collect();
-    // A stable sort: among equals the order of the header decides.
-    out.sort_by(|a, b| b.q.total_cmp(&a.q));
+    // Wildcards come last; among equals the order of the header decides.
+    let wild = |range: &Range<'_>| {
+        let (kind, sub) = range.media.split_once('/').unwrap_or((range.media, ""));
+        (kind == "*", sub == "*")
+    };
+    out.sort_by(|a, b| b.q.total_cmp(&a.q).then_with(|| wild(a).cmp(&wild(b))));
     out
+}
+
+const JSON_YAML_PROTOBUF: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// The first gate, which knows media types and nothing of their parameters: one of the header's must be produced, by
+/// its full name or by `*/*`. `streams` is for collections, which can also be watched.
+pub fn admit(headers: &HeaderMap, streams: bool) -> Result<()> {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let produced =
+        |part: &str| matches!(media_type(part), "" | "*/*") || JSON_YAML_PROTOBUF.contains(&media_type(part));
+    if accept.trim().is_empty() || accept.split(',').any(produced) {
+        return Ok(());
+    }
+    let mut all = JSON_YAML_PROTOBUF.join(", ");
+    if streams {
+        all.push_str(", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {all}");
+    let mut status = Status::new(406, "NotAcceptable", message);
+    status.details = Some(Box::default());
+    Err(status)
 }
 
 /// Chooses how to answer; `shapes` says whether Table and metadata-only forms exist for this request.
@@ -131,11 +157,7 @@ pub fn input(headers: &HeaderMap) -> Result<Format> {
         "application/json" => Ok(Format::Json),
         "application/yaml" => Ok(Format::Yaml),
         "application/vnd.kubernetes.protobuf" => Ok(Format::Protobuf),
-        _ => Err(unsupported_media_type(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ])),
+        _ => Err(unsupported_media_type(&JSON_YAML_PROTOBUF)),
     }
 }
 

@@ -23,7 +23,7 @@ impl Server {
     pub(super) fn patch(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let resource = call.target.resource.clone();
         let kind = patch_type(call, &resource)?;
-        let options = WriteOptions::parse(call.query, call.user_agent(), "PatchOptions")?;
+        let options = WriteOptions::parse(call.query, &call.user_agent(), "PatchOptions")?;
         check_force(kind, call, &options)?;
         if kind == APPLY {
             return self.apply(call, &resource, &options);
@@ -97,7 +97,11 @@ pub(super) fn patch_type(call: &Call<'_>, resource: &Resource) -> Result<&'stati
     }
     accepted.push(APPLY);
     let media = media_type(header);
-    accepted.iter().copied().find(|kind| *kind == media).ok_or_else(|| unsupported_media_type(&accepted))
+    accepted.iter().copied().find(|kind| *kind == media).ok_or_else(|| {
+        let mut status = unsupported_media_type(&accepted);
+        status.details = Some(Box::default());
+        status
+    })
 }
 
 /// `force` belongs to apply, and apply needs a manager.

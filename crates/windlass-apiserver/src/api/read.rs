@@ -18,7 +18,12 @@ use crate::store::Object;
 impl Server {
     pub(super) fn get(&mut self, call: &mut Call<'_>) -> Result<Answer> {
         let resource = call.target.resource.clone();
-        let (wanted, current) = (parse_revision(call.query.text("resourceVersion"))?, self.store.revision());
+        let wanted = parse_revision(call.query.text("resourceVersion")).map_err(|status| {
+            // A list refuses this as a bad request; a get lets the storage's own error out.
+            let message = status.message.trim_start_matches("invalid resource version: ").to_owned();
+            Status::new(500, "", message)
+        })?;
+        let current = self.store.revision();
         if let Some(revision) = wanted.filter(|revision| *revision > current) {
             if call.waited {
                 return Err(too_large_revision(revision, current));

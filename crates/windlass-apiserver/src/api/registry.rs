@@ -479,7 +479,11 @@ impl Row<'static> {
             storage_api_version,
             create_on_update: self.create_on_update,
             unconditional_update: self.unconditional_update,
-            default_gc: self.default_gc.into(),
+            default_gc: match self.resource {
+                // Their strategies decide by the version of the request, so the table cannot say it.
+                "jobs" | "replicationcontrollers" => "orphan".into(),
+                _ => self.default_gc.into(),
+            },
             returns_deleted: RETURNS_DELETED.contains(&self.resource),
             has_views: self.resource == "events",
             since: 0,

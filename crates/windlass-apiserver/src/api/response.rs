@@ -41,6 +41,13 @@ impl Response {
         Response { status, headers, body }
     }
 
+    /// `304`: the client has it already.
+    pub fn not_modified() -> Response {
+        let mut response = Response::new(304, "", Body::Full(Bytes::new()));
+        response.headers.remove(CONTENT_TYPE);
+        response
+    }
+
     /// Plain text, as for health checks and unknown paths.
     pub fn text(code: u16, text: &'static str) -> Response {
         let mut response =

@@ -49,7 +49,7 @@ impl Server {
             return Ok(Response::tree(200, &call.output, &before));
         }
         let kind = if call.verb == Verb::Update { "UpdateOptions" } else { "PatchOptions" };
-        let options = WriteOptions::parse(call.query, call.user_agent(), kind)?;
+        let options = WriteOptions::parse(call.query, &call.user_agent(), kind)?;
         // Whoever writes a Scale owns the replicas of the object behind it: ownership goes through the Scale.
         let parent = entries(&old);
         let api_version = resource.api_version();

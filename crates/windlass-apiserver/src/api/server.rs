@@ -136,9 +136,9 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    pub fn user_agent(&self) -> &str {
+    pub fn user_agent(&self) -> String {
         let agent = self.request.headers.get(http::header::USER_AGENT);
-        agent.and_then(|value| value.to_str().ok()).unwrap_or_default()
+        agent.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
     }
 }
 
@@ -290,7 +290,10 @@ impl Server {
             Ok(verb) => verb,
             Err(status) => return refuse(status, &plain, method_verb(&request.method)),
         };
-        let output = match negotiate::output(&request.headers, query.get("pretty"), true) {
+        let collection = target.name.is_empty();
+        let output = match negotiate::admit(&request.headers, collection)
+            .and_then(|()| negotiate::output(&request.headers, query.get("pretty"), true))
+        {
             Ok(output) => output,
             Err(status) => return refuse(status, &plain, verb.as_str()),
         };
@@ -306,6 +309,7 @@ impl Server {
             waited,
             name: target.name.clone(),
         };
+        call.warnings.extend(deprecation(target));
         let result = self.dispatch(&mut call);
         let (warnings, name) = (std::mem::take(&mut call.warnings), std::mem::take(&mut call.name));
         match result {
@@ -316,7 +320,7 @@ impl Server {
             Ok(wait) => (wait, name, "", verb.as_str()),
             Err(status) => {
                 let (mut answer, name, reason, verb) =
-                    refuse(status, &Output { shape: Shape::Object, ..output }, verb.as_str());
+                    refuse(status, &plain, verb.as_str());
                 if let Answer::Done(response) = &mut answer {
                     response.warn(&warnings);
                 }
@@ -369,6 +373,16 @@ impl Server {
             Route::Resource(_) => unreachable!("resources are dispatched by verb"),
         }
     }
+}
+
+/// What kube-apiserver says to every request on a resource that is on its way out.
+fn deprecation(target: &Target) -> Option<String> {
+    let text = match (&*target.resource.group, &*target.resource.plural) {
+        ("", "endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn method_verb(method: &Method) -> &'static str {

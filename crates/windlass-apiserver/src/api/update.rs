@@ -32,9 +32,14 @@ impl Server {
             if !resource.create_on_update || !target.subresource.is_empty() {
                 return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
             }
-            if !meta_str(&tree, "resourceVersion").is_empty() {
-                return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
+            parsed_revision(&tree)?;
+            let uid = meta_str(&tree, "uid");
+            if !uid.is_empty() {
+                let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: ");
+                return Err(Status::conflict(&resource.group, &resource.plural, &target.name, &why));
             }
+            // The revision of what is no longer there is no obstacle.
+            meta_mut(&mut tree).remove("resourceVersion");
             self.own(call, &resource, &options, None, &mut tree);
             let object = self.insert(call, &resource, tree, options.dry_run)?;
             return self.respond(call, &resource, &object, 201);
@@ -91,10 +96,7 @@ impl Server {
     fn check_revision(&self, resource: &Resource, old: &Value, tree: &mut Value) -> Result<()> {
         let name = meta_str(old, "name");
         let (have, want) = (meta_str(old, "resourceVersion"), meta_str(tree, "resourceVersion").to_owned());
-        if !want.is_empty() && want.parse::<u64>().is_err() {
-            let message = format!("strconv.ParseUint: parsing {want:?}: invalid syntax");
-            return Err(Status::new(500, "", message));
-        }
+        parsed_revision(tree)?;
         if (want.is_empty() || want == "0") && resource.unconditional_update {
             meta_mut(tree).insert("resourceVersion".into(), json!(have));
             return Ok(());
@@ -199,6 +201,15 @@ pub(super) fn check_name(tree: &Value, call: &Call<'_>) -> Result<()> {
         return Err(Status::bad_request(message));
     }
     Ok(())
+}
+
+/// A resourceVersion must be a number, if there is one.
+fn parsed_revision(tree: &Value) -> Result<()> {
+    let text = meta_str(tree, "resourceVersion");
+    match text.is_empty() || text.parse::<u64>().is_ok() {
+        true => Ok(()),
+        false => Err(Status::new(500, "", format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))),
+    }
 }
 
 /// A uid in the body is a precondition.
