@@ -319,8 +319,7 @@ impl Server {
             }
             Ok(wait) => (wait, name, "", verb.as_str()),
             Err(status) => {
-                let (mut answer, name, reason, verb) =
-                    refuse(status, &plain, verb.as_str());
+                let (mut answer, name, reason, verb) = refuse(status, &plain, verb.as_str());
                 if let Answer::Done(response) = &mut answer {
                     response.warn(&warnings);
                 }

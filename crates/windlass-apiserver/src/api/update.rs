@@ -21,7 +21,7 @@ use crate::{crd, managed};
 impl Server {
     pub(super) fn update(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let resource = call.target.resource.clone();
-        let options = WriteOptions::parse(call.query, call.user_agent(), "UpdateOptions")?;
+        let options = WriteOptions::parse(call.query, &call.user_agent(), "UpdateOptions")?;
         let mut tree = super::decode::body(call, &resource, options.validation)?;
         check_name(&tree, call)?;
         place(&mut tree, &resource, &call.target.namespace)?;
