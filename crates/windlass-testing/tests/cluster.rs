@@ -229,8 +229,12 @@ async fn clusters_are_cheap() {
     };
     let fork = best(&|| first.fork());
     assert!(fork < Duration::from_millis(1), "a fork takes {fork:?}");
-    let start = Instant::now();
-    drop(TestCluster::new().await);
-    let new = start.elapsed();
+    // The best of some: whatever else the machine does takes its time, too.
+    let mut new = Duration::MAX;
+    for _ in 0..50 {
+        let start = Instant::now();
+        drop(TestCluster::new().await);
+        new = new.min(start.elapsed());
+    }
     assert!(new < Duration::from_millis(5), "a new cluster takes {new:?}");
 }
