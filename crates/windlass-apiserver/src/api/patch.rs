@@ -79,6 +79,7 @@ impl Server {
         super::update::check_name(&tree, call)?;
         place(&mut tree, resource, &target.namespace)?;
         let Some((current, old)) = current.zip(old) else {
+            super::object::meta_mut(&mut tree).remove("resourceVersion");
             let object = self.insert(call, resource, tree, options.dry_run)?;
             return self.respond(call, resource, &object, 201);
         };

@@ -69,7 +69,7 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
     match parts {
         [] => Ok(Route::Index),
         ["version"] => Ok(Route::ServerVersion),
-        ["healthz" | "livez" | "readyz", ..] => Ok(Route::Health(parts.join("/"))),
+        ["healthz" | "livez" | "readyz", ..] if !path.ends_with('/') => Ok(Route::Health(parts.join("/"))),
         ["openapi", "v2"] => Ok(Route::OpenApiV2),
         ["openapi", "v3", rest @ ..] => Ok(Route::OpenApi(rest.join("/"))),
         ["api"] => Ok(Route::Groups { core: true }),
