@@ -8,15 +8,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use windlass_conformance::client::Endpoint;
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
-use windlass_conformance::{explained, generate, report, rules, servers, suite};
+use windlass_conformance::{explained, generate, kubectl, recorded, report, rules, servers, suite};
 
 /// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
 #[derive(Parser)]
 struct Args {
+    /// What to do.
+    #[arg(value_enum, default_value = "compare")]
+    mode: Mode,
     /// Repeats the generated sequences of an earlier run.
     #[arg(long)]
     seed: Option<u64>,
@@ -40,6 +43,17 @@ struct Args {
     output: PathBuf,
 }
 
+/// What to do.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// Send sequences to both servers and compare.
+    Compare,
+    /// Record what the real server answers into `conformance/recorded`, for `cargo test`.
+    Record,
+    /// Run kubectl 1.32 and 1.36 against both servers and compare what they print.
+    Kubectl,
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Args::parse()).await {
@@ -54,6 +68,14 @@ async fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<bool> {
     let started = Instant::now();
+    if args.mode == Mode::Record {
+        let folder = args.output.join("servers/recorded");
+        let _ = std::fs::remove_dir_all(&folder);
+        let reference = servers::reference(&folder).await?;
+        let (count, size) = recorded::record(endpoint(&reference)).await?;
+        println!("{count} sequences, {} kB, from {}", size / 1000, recorded::REFERENCE);
+        return Ok(true);
+    }
     // The hasher of the standard library is seeded by the machine: the one random number of a run.
     let seed = args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() % 1_000_000_000);
     println!("seed {seed} (repeat with --seed {seed})");
@@ -68,6 +90,9 @@ async fn run(args: Args) -> Result<bool> {
     let reference = folder.join("reference");
     let (reference, ours) = tokio::try_join!(servers::reference(&reference), second(&args, &folder))?;
     println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
+    if args.mode == Mode::Kubectl {
+        return kubectl_mode(&reference, &ours, &args.output);
+    }
     let outcomes = suite::run_all(endpoint(&reference), endpoint(&ours), sequences, "c").await?;
     let summary = report::report(&outcomes, &entries, &args.output.join("differences"), args.messages)?;
     let mut slow: Vec<_> = outcomes.iter().collect();
@@ -97,6 +122,22 @@ async fn run(args: Args) -> Result<bool> {
         println!("rules with fewer than {} sequences: {}", rules::LEAST, summary.thin.join(", "));
     }
     Ok(if args.only.is_empty() { summary.good() } else { summary.different == 0 })
+}
+
+fn kubectl_mode(reference: &Server, ours: &Server, output: &Path) -> Result<bool> {
+    let (count, different) = kubectl::compare(reference, ours, &output.join("kubectl"))?;
+    let mut text = String::new();
+    for one in &different {
+        text += &format!(
+            "## kubectl {} {}\n--- reference\n{}--- ours\n{}\n",
+            one.version, one.command, one.reference, one.ours
+        );
+        println!("different: kubectl {} {}", one.version, one.command);
+    }
+    let file = output.join("kubectl-differences.txt");
+    std::fs::write(&file, text)?;
+    println!("{count} commands, {} different: see {}", different.len(), file.display());
+    Ok(different.is_empty())
 }
 
 async fn second(args: &Args, folder: &Path) -> Result<Server> {

@@ -1,0 +1,135 @@
+//! Answers of the real server as data: `recorded/*.jsonl`, one sequence with its transcript a line.
+//!
+//! They let `cargo test` compare without a real server. `make conformance ARGS=record` writes them anew.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use crate::answer::Transcript;
+use crate::client::Endpoint;
+use crate::compare::{Comparison, compare};
+use crate::sequence::Sequence;
+use crate::{generate, rules, run};
+
+/// The version whose answers are recorded.
+pub const REFERENCE: &str = "kube-apiserver v1.36.4";
+/// The seed and the share of the generated sequences that are recorded.
+const SAMPLE: (u64, usize) = (36, 6);
+/// Longer lines are left out: documents of hundreds of kilobytes, and objects at the limit of size.
+const LINE_MAX: usize = 24 << 10;
+
+/// A sequence and what the real server answered.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Recording {
+    /// Whose answers these are.
+    pub reference: String,
+    /// The id that it ran under.
+    pub id: String,
+    /// What was asked.
+    pub sequence: Sequence,
+    /// What was answered.
+    pub transcript: Transcript,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
+}
+
+/// Records the hand-written sequences and a sample of the generated ones; says how many and how large they are.
+///
+/// # Errors
+/// When the server cannot be reached, or a file cannot be written.
+pub async fn record(server: Arc<dyn Endpoint>) -> Result<(usize, usize)> {
+    let mut sequences = rules::hand_written()?;
+    sequences.extend(generate::all(SAMPLE.0, SAMPLE.1));
+    // In the process everybody is the administrator.
+    sequences.retain(|s| s.steps.iter().all(|step| !step.headers.contains_key("authorization")));
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let (mut count, mut size) = (0, 0);
+    for (index, sequence) in sequences.into_iter().enumerate() {
+        let id = format!("c{index}");
+        let transcript = run::run(&*server, &sequence, &id).await?;
+        let rule = sequence.rule.clone();
+        let line =
+            serde_json::to_string(&Recording { reference: REFERENCE.into(), id, sequence, transcript })?;
+        if line.len() <= LINE_MAX {
+            count += 1;
+            size += line.len() + 1;
+            writeln!(files.entry(rule).or_default(), "{line}")?;
+        }
+    }
+    fs::create_dir_all(folder())?;
+    for (rule, lines) in files {
+        fs::write(folder().join(format!("{rule}.jsonl")), lines)?;
+    }
+    Ok((count, size))
+}
+
+/// All recordings of rules that begin so.
+///
+/// # Errors
+/// When a file is missing or broken.
+pub fn all(prefixes: &[&str]) -> Result<Vec<Recording>> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder()).context("recorded/")? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.ends_with(".jsonl") && prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut out = Vec::new();
+    for file in files {
+        for line in fs::read_to_string(&file)?.lines() {
+            out.push(serde_json::from_str(line).with_context(|| file.display().to_string())?);
+        }
+    }
+    Ok(out)
+}
+
+/// Plays recordings to a server of their own each, all at once, and compares.
+///
+/// # Errors
+/// When a server cannot be asked.
+pub async fn replay(
+    recordings: Vec<Recording>,
+    server: impl Fn() -> Arc<dyn Endpoint>,
+) -> Result<Vec<(Recording, Comparison)>> {
+    let mut tasks = JoinSet::new();
+    for (index, recording) in recordings.into_iter().enumerate() {
+        let server = server();
+        tasks.spawn(async move {
+            let ours = run::run(&*server, &recording.sequence, &recording.id).await?;
+            let comparison = compare(&recording.transcript, &ours);
+            anyhow::Ok((index, recording, comparison))
+        });
+    }
+    let mut out = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        out.push(done??);
+    }
+    out.sort_by_key(|(index, ..)| *index);
+    Ok(out.into_iter().map(|(_, recording, comparison)| (recording, comparison)).collect())
+}
+
+/// Sequences that are known to differ and wait for a fix: `recorded/known.txt`, `rule/name` a line.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn known() -> Result<Vec<String>> {
+    let text = fs::read_to_string(folder().join("known.txt")).context("recorded/known.txt")?;
+    Ok(text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect())
+}
+
+/// The name of a recording in [`known`].
+pub fn name(recording: &Recording) -> String {
+    format!("{}/{}", recording.sequence.rule, recording.sequence.name).replace('\n', " ")
+}
