@@ -47,7 +47,8 @@ fuzz: ## Feed the server's readers what no client would send, ten minutes each (
 	@tools/setup rust cargo-fuzz
 	SECONDS_EACH=$(or $(SECONDS_EACH),600) fuzz/run $(TARGETS)
 
-soak: ## The long run: kill -9 under writes, with a ledger of what was acknowledged
-	@tools/setup rust
-	cargo build --release -p windlass-cli
-	cargo run --release -p windlass-bench -- soak $(ARGS)
+soak: ## The long run, about two hours: 1,000 × kill -9 under writes with a ledger, then all of `make fuzz` (ARGS='--kills 50')
+	@tools/setup rust cargo-fuzz
+	cargo build --release -p windlass-cli -p windlass-soak
+	"$${CARGO_TARGET_DIR:-target}/release/windlass-soak" $(ARGS)
+	$(MAKE) fuzz

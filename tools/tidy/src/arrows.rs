@@ -33,6 +33,7 @@ const ROOMS: &[Room] = &[
     Room { crates: "windlass-cli", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
     Room { crates: "conformance/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, "operators/"] },
     Room { crates: "bench/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, "operators/"] },
+    Room { crates: "soak/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, "operators/"] },
     Room { crates: TOOLS, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
 ];
 
@@ -244,12 +245,14 @@ mod tests {
             ("windlass-cli", "crates/windlass-cli", &[]),
             ("windlass-conformance", "conformance", &[("windlass-cli", "")]),
             ("windlass-bench", "bench", &[("windlass-conformance", "dev")]),
+            ("windlass-soak", "soak", &[("windlass-cli", "dev")]),
         ]);
         assert_eq!(
             found,
             [
                 "windlass-conformance depends on windlass-cli",
-                "windlass-bench depends on windlass-conformance"
+                "windlass-bench depends on windlass-conformance",
+                "windlass-soak depends on windlass-cli"
             ]
         );
     }
