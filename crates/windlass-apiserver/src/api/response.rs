@@ -95,8 +95,8 @@ pub fn render(output: &Output, value: &Value) -> Bytes {
     match output.format {
         Format::Yaml => super::yaml::write(value).into(),
         _ if output.pretty => {
-            let mut bytes = serde_json::to_vec_pretty(value).expect("trees have string keys");
-            bytes.push(b'\n');
+            let mut bytes = Vec::new();
+            crate::codec::write_pretty(&mut bytes, value);
             bytes.into()
         }
         _ => {

@@ -66,6 +66,44 @@ pub fn write_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
+/// Writes any JSON with two spaces for each level, without a line end.
+pub fn write_pretty(out: &mut Vec<u8>, value: &Value) {
+    pretty(out, value, 0);
+}
+
+fn pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
+    let line = |out: &mut Vec<u8>, index: usize, depth: usize| {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.push(b'\n');
+        out.extend(std::iter::repeat_n(b' ', 2 * depth));
+    };
+    match value {
+        Value::Array(list) if !list.is_empty() => {
+            out.push(b'[');
+            for (index, value) in list.iter().enumerate() {
+                line(out, index, depth + 1);
+                pretty(out, value, depth + 1);
+            }
+            line(out, 0, depth);
+            out.push(b']');
+        }
+        Value::Object(map) if !map.is_empty() => {
+            out.push(b'{');
+            for (index, (key, value)) in map.iter().enumerate() {
+                line(out, index, depth + 1);
+                write_string(out, key);
+                out.extend_from_slice(b": ");
+                pretty(out, value, depth + 1);
+            }
+            line(out, 0, depth);
+            out.push(b'}');
+        }
+        other => write_value(out, other),
+    }
+}
+
 fn write_object(out: &mut Vec<u8>, map: &Map<String, Value>) {
     out.push(b'{');
     for (index, (key, value)) in map.iter().enumerate() {
@@ -191,6 +229,25 @@ mod tests {
             text(&json!("<&>\u{2028}\u{2029}\u{2030}\u{7}\u{8}\u{c}\u{7f}é\"\\\n\r\t\u{0}")),
             "\"\\u003c\\u0026\\u003e\\u2028\\u2029\u{2030}\\u0007\\b\\f\u{7f}é\\\"\\\\\\n\\r\\t\\u0000\""
         );
+    }
+
+    /// Recorded from a real server: `?pretty=1` escapes as the dense form does, and ends without a line end.
+    #[test]
+    fn the_pretty_form_escapes_too() {
+        let mut out = Vec::new();
+        write_pretty(&mut out, &json!({"b": "<&>\u{2028}", "e": {}, "l": [], "n": [1, {"a": null}]}));
+        let want = r#"{
+  "b": "\u003c\u0026\u003e\u2028",
+  "e": {},
+  "l": [],
+  "n": [
+    1,
+    {
+      "a": null
+    }
+  ]
+}"#;
+        assert_eq!(String::from_utf8(out).unwrap(), want);
     }
 
     #[test]

@@ -99,6 +99,11 @@ pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Result<Scal
     Err(error(&format!("cannot decode !!{found} `{text}` as a !!{}", short.unwrap_or_default())))
 }
 
+/// Whether a plain scalar without a tag is a text.
+pub(super) fn is_text(text: &str) -> bool {
+    matches!(implicit(text), Scalar::Text(_))
+}
+
 /// A plain scalar without a tag.
 fn implicit(text: &str) -> Scalar {
     match text {

@@ -489,6 +489,59 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             None => Err(parse("google.protobuf.Duration")),
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
+        ("quantity", Val::Text(text)) => quantity(text),
         _ => return None,
     })
+}
+
+/// A quantity. The library counts in 128 bits and does not look whether they suffice, so what is finer than a billionth
+/// is rounded first, as upstream does, and what has more than 28 digits before the point is refused.
+fn quantity<'a>(text: &str) -> Result<Val<'a>> {
+    const DIGITS_MAX: usize = 28;
+    let Ok(canonical) = crate::codec::scalar::quantity::canonical(text) else {
+        return library::call(None, "quantity", None, &[Val::text(text)]);
+    };
+    let whole = canonical.trim_start_matches('-');
+    let digits = whole.bytes().take_while(u8::is_ascii_digit).count();
+    let suffix = whole.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let zeros = match suffix.strip_prefix(['e', 'E']).map(str::parse::<usize>) {
+        Some(Ok(exponent)) => exponent,
+        _ => suffix
+            .replace('K', "k")
+            .chars()
+            .next()
+            .and_then(|unit| "kMGTPE".find(unit))
+            .map_or(0, |n| 3 * n + 3),
+    };
+    if digits.saturating_add(zeros) > DIGITS_MAX {
+        return Err(Fault::other("quantity is out of range"));
+    }
+    library::call(None, "quantity", None, &[Val::text(canonical)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The library would overflow, which is a panic or, worse, a wrong answer.
+    #[test]
+    fn quantities_that_the_library_cannot_count_are_refused() {
+        for text in ["1e1000", "1e30", "-99999999999999999999E"] {
+            assert!(quantity(text).is_err(), "{text}");
+        }
+        let all = ["1e18", "16Ei", "1", "0.0000000000000000001", "-5m", "1Ki", "999999999999999999E"];
+        let sum = |a: &str, b: &str| {
+            let (a, b) = (quantity(a).unwrap(), quantity(b).unwrap());
+            ["add", "sub", "compareTo", "isGreaterThan", "isLessThan"]
+                .into_iter()
+                .all(|name| library::call(None, name, Some(&a), std::slice::from_ref(&b)).is_ok())
+        };
+        for a in &all[..6] {
+            for b in &all[..6] {
+                assert!(sum(a, b), "{a} {b}");
+            }
+        }
+        assert!(quantity(all[6]).is_err());
+        assert!(quantity("x").is_err());
+    }
 }

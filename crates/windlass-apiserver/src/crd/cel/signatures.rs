@@ -321,3 +321,53 @@ fn takes(name: &str, target: Option<&Ty<'_>>, args: &[Ty<'_>]) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::library;
+    use super::super::value::Val;
+    use super::*;
+
+    /// A rule may call any function with anything; the library must answer or refuse, but never panic.
+    #[test]
+    fn no_function_of_the_library_panics_on_odd_arguments() {
+        let text = |text: &str| Val::text(text);
+        let samples: Vec<Val<'_>> = vec![
+            Val::Null,
+            Val::Bool(true),
+            Val::Int(-1),
+            Val::Int(i64::MAX),
+            Val::UInt(3),
+            Val::Double(f64::NAN),
+            text(""),
+            text("äß€"),
+            text("%d %s %.3f %x %b"),
+            text("10.0.0.0/8"),
+            Val::list(vec![]),
+            Val::list(vec![Val::Int(1), text("x"), Val::list(vec![])]),
+            library::duration(i64::MAX).expect("a duration"),
+            library::timestamp("9999-12-31T23:59:59Z").expect("a time"),
+        ];
+        for signature in SIGNATURES.iter().filter(|signature| signature.name != "lists.range") {
+            let (namespace, name) = match signature.name.split_once('.') {
+                Some((namespace, name)) => (Some(namespace), name),
+                None => (None, signature.name),
+            };
+            let targets = if signature.method { &samples[..] } else { &samples[..1] };
+            for target in targets {
+                let target = signature.method.then_some(target);
+                for first in &samples {
+                    for second in &samples {
+                        let args = [first.clone(), second.clone(), Val::Int(1)];
+                        for count in signature.args.clone() {
+                            let _answer = library::call(namespace, name, target, &args[..count]);
+                        }
+                        if *signature.args.end() < 2 {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
