@@ -17,10 +17,14 @@ pub(super) fn body(call: &mut Call<'_>, resource: &Resource, validation: FieldVa
         return Err(super::negotiate::unsupported_media_type(&["application/json", "application/yaml"]));
     }
     let mut unknown = Vec::new();
-    let parsed = parse(resource, &call.request.body, format)?;
-    let (value, parsed) = (parsed.value, Parsed { value: Value::Null, ..parsed });
-    let value = conform(resource, value, &mut unknown)?;
-    report(call, resource, validation, &problems(resource, &parsed, &unknown))?;
+    let mut parsed = parse(resource, &call.request.body, format)?;
+    let fail = |why: &str| cannot_handle(resource, why);
+    if let Flavor::Builtin { id, .. } = &resource.flavor {
+        parsed.settle(schema::builtin(), *id).map_err(|e| fail(&e.to_string()))?;
+    }
+    let value = parsed.value.take();
+    let value = conform_or(resource, value, &mut unknown, fail)?;
+    report(call, validation, &parsed.problems(&unknown), fail)?;
     Ok(value)
 }
 
@@ -32,77 +36,104 @@ fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
             unknown.api_version = resource.api_version();
             unknown.kind = resource.kind.to_string();
         }
-        check_kind(resource, &unknown.api_version, &unknown.kind)?;
+        check_kind(resource, &unknown.api_version, &unknown.kind).map_err(|e| e.of_body(resource))?;
         let (types, id) = resource.types();
         let value =
             codec::decode_proto(types, id, &unknown).map_err(|e| cannot_handle(resource, &e.to_string()))?;
-        return Ok(Parsed { value, ..Parsed::default() });
+        return Ok(Parsed::from(value));
     }
     let mut parsed = codec::parse(bytes, format).map_err(|e| unrecognised(resource, bytes, &e))?;
-    let (api_version, kind) =
-        codec::type_meta(&parsed.value).map_err(|e| unrecognised(resource, bytes, &e))?;
-    let or_own = |value: &str, own: &str| if value.is_empty() { own.to_owned() } else { value.to_owned() };
+    set_type(resource, &mut parsed).map_err(|e| match e {
+        Mistyped::Unreadable(e) => unrecognised(resource, bytes, &e),
+        Mistyped::Foreign(e) => e.of_body(resource),
+    })?;
+    Ok(parsed)
+}
+
+/// A patch may leave `kind` and `apiVersion` out, but not change them. The error is what Go's decoder says.
+pub(super) fn check_type(resource: &Resource, tree: Value) -> std::result::Result<Value, String> {
+    let mut parsed = Parsed::from(tree);
+    set_type(resource, &mut parsed).map_err(|e| match e {
+        Mistyped::Unreadable(e) => e.to_string(),
+        Mistyped::Foreign(e) => e.text,
+    })?;
+    Ok(parsed.value)
+}
+
+/// Why a body is not of the resource's type.
+enum Mistyped {
+    Unreadable(codec::ParseError),
+    Foreign(Foreign),
+}
+
+/// Gives the tree the resource's `kind` and `apiVersion`, if it has no others.
+fn set_type(resource: &Resource, parsed: &mut Parsed) -> std::result::Result<(), Mistyped> {
+    let (api_version, kind) = codec::type_meta(parsed).map_err(Mistyped::Unreadable)?;
+    let or_own = |value: String, own: &str| if value.is_empty() { own.to_owned() } else { value };
     let (api_version, kind) = (or_own(api_version, &resource.api_version()), or_own(kind, &resource.kind));
-    check_kind(resource, &api_version, &kind)?;
+    check_kind(resource, &api_version, &kind).map_err(Mistyped::Foreign)?;
     if parsed.value.is_null() {
         parsed.value = Value::Object(Map::new());
     }
     codec::set_type(&mut parsed.value, &api_version, &kind);
-    Ok(parsed)
+    Ok(())
 }
 
-/// A patch may leave `kind` and `apiVersion` out, but not change them.
-pub(super) fn check_type(resource: &Resource, tree: &mut Value) -> Result<()> {
-    let Some(object) = tree.as_object_mut() else {
-        return Err(Status::bad_request(format!("the patched {} is not an object", resource.kind)));
-    };
-    for (key, own) in [("kind", resource.kind.to_string()), ("apiVersion", resource.api_version())] {
-        match object.get(key).and_then(Value::as_str) {
-            None | Some("") => drop(object.insert(key.into(), own.into())),
-            Some(_) => {}
+/// A body of another type than the resource's.
+struct Foreign {
+    kind: String,
+    version: String,
+    /// What Go's decoder says.
+    text: String,
+    /// Whether it can be read, but is of another version.
+    mismatch: bool,
+}
+
+impl Foreign {
+    /// The answer, if it is the body of a request.
+    fn of_body(self, resource: &Resource) -> Status {
+        let Foreign { kind, version, text, mismatch } = self;
+        if mismatch {
+            return Status::bad_request(text);
         }
+        let own = &resource.kind;
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {own}: {text}"))
     }
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    check_kind(resource, text("apiVersion"), text("kind"))
 }
 
-fn check_kind(resource: &Resource, api_version: &str, kind: &str) -> Result<()> {
+fn check_kind(resource: &Resource, api_version: &str, kind: &str) -> std::result::Result<(), Foreign> {
     let own = resource.api_version();
+    if api_version == own && kind == resource.kind {
+        return Ok(());
+    }
+    let version = split_api_version(api_version).1;
+    let foreign =
+        |text, mismatch| Foreign { kind: kind.to_owned(), version: version.to_owned(), text, mismatch };
+    let known = schema::builtin().iter().any(|t| t.gvk.iter().any(|gvk| gvk_is(gvk, api_version, kind)));
+    if !resource.is_custom() && !known {
+        let scheme = "pkg/runtime/scheme.go:111";
+        let text = format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}");
+        return Err(foreign(text, false));
+    }
     if api_version != own {
-        let known = schema::builtin().iter().any(|t| t.gvk.iter().any(|gvk| gvk_is(gvk, api_version, kind)));
-        if !resource.is_custom() && !known {
-            return Err(unregistered(resource, api_version, kind));
-        }
-        let message = format!(
+        let text = format!(
             "the API version in the data ({api_version}) does not match the expected API version ({own})"
         );
-        return Err(Status::bad_request(message));
+        return Err(foreign(text, true));
     }
-    if kind != resource.kind {
-        let known = schema::builtin().iter().any(|t| t.gvk.iter().any(|gvk| gvk_is(gvk, api_version, kind)));
-        if resource.is_custom() || known {
-            let message = format!(
-                "{} in version {:?} cannot be handled as a {}: converting ({kind}) to ({}): unknown conversion",
-                kind, resource.version, resource.kind, resource.kind
-            );
-            return Err(Status::bad_request(message));
-        }
-        return Err(unregistered(resource, api_version, kind));
-    }
-    Ok(())
+    // Go names the structures by their packages: `v1.Secret`, `core.ConfigMap`.
+    let package = match resource.group.split('.').next() {
+        None | Some("") => "core",
+        Some(name) => name,
+    };
+    let own = &resource.kind;
+    let text = format!("converting ({version}.{kind}) to ({package}.{own}): unknown conversion");
+    Err(foreign(text, false))
 }
 
 fn gvk_is(gvk: &str, api_version: &str, kind: &str) -> bool {
     let (group, version) = split_api_version(api_version);
     gvk.split('/').eq([group, version, kind])
-}
-
-fn unregistered(resource: &Resource, api_version: &str, kind: &str) -> Status {
-    let scheme = "pkg/api/legacyscheme/scheme.go:30";
-    cannot_handle(
-        resource,
-        &format!("no kind {kind:?} is registered for version {api_version:?} in scheme {scheme:?}"),
-    )
 }
 
 /// A body that could not be read at all.
@@ -113,22 +144,27 @@ fn unrecognised(resource: &Resource, bytes: &[u8], why: &dyn std::error::Error) 
     ))
 }
 
-/// What a body has too much of.
-pub(super) fn problems(resource: &Resource, parsed: &Parsed, unknown: &[String]) -> Problems {
-    if resource.is_custom() { parsed.custom_problems(unknown) } else { parsed.problems(unknown) }
-}
-
-fn cannot_handle(resource: &Resource, why: &str) -> Status {
+pub(super) fn cannot_handle(resource: &Resource, why: &str) -> Status {
     let (kind, version) = (&resource.kind, &resource.version);
     Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
 /// A tree as the resource's type has it: unknown fields gone, fields in order, defaults in.
 pub(super) fn conform(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
+    conform_or(resource, value, unknown, |why| cannot_handle(resource, why))
+}
+
+/// The same, with an answer of the caller's if the tree is not of the type.
+pub(super) fn conform_or(
+    resource: &Resource,
+    value: Value,
+    unknown: &mut Vec<String>,
+    fail: impl Fn(&str) -> Status,
+) -> Result<Value> {
     // An empty list of managers means that ownership is to be forgotten; an absent one means nothing at all.
     let forget =
         at(&value, &["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(Vec::is_empty);
-    let mut value = prune(resource, value, unknown)?;
+    let mut value = prune(resource, value, unknown).map_err(|why| fail(&why))?;
     if forget {
         super::object::meta_mut(&mut value).insert("managedFields".into(), Value::Array(Vec::new()));
     }
@@ -148,14 +184,22 @@ pub(super) fn conform(resource: &Resource, value: Value, unknown: &mut Vec<Strin
 }
 
 /// A tree without what the resource's type does not know. Nothing is added.
-pub(super) fn prune(resource: &Resource, value: Value, unknown: &mut Vec<String>) -> Result<Value> {
-    let fail = |e: codec::DecodeError| cannot_handle(resource, &e.to_string());
+fn prune(
+    resource: &Resource,
+    mut value: Value,
+    unknown: &mut Vec<String>,
+) -> std::result::Result<Value, String> {
     match &resource.flavor {
-        Flavor::Builtin { id, .. } => codec::canonical(schema::builtin(), *id, value, unknown).map_err(fail),
+        Flavor::Builtin { id, .. } => {
+            codec::canonical(schema::builtin(), *id, value, unknown).map_err(|e| e.to_string())
+        }
         Flavor::Custom { definition, version, .. } => {
-            let mut value = value;
-            codec::canonical_meta(schema::builtin(), "", &mut value, unknown).map_err(fail)?;
-            definition.versions[*version].prune(&mut value, unknown);
+            let version = &definition.versions[*version];
+            codec::canonical_meta(schema::builtin(), "", &mut value, unknown).map_err(|e| e.to_string())?;
+            if let Some(why) = version.malformed(&value) {
+                return Err(why);
+            }
+            version.prune(&mut value, unknown);
             Ok(value)
         }
     }
@@ -198,9 +242,9 @@ pub(super) fn bookmark(resource: &Resource, value: Value) -> Value {
 /// Unknown and duplicate fields: dropped, warned of, or refused.
 pub(super) fn report(
     call: &mut Call<'_>,
-    resource: &Resource,
     validation: FieldValidation,
     problems: &Problems,
+    fail: impl Fn(&str) -> Status,
 ) -> Result<()> {
     match (validation, problems.strict()) {
         (FieldValidation::Ignore, _) | (_, None) => Ok(()),
@@ -208,6 +252,6 @@ pub(super) fn report(
             call.warnings.extend(problems.warnings().map(str::to_owned));
             Ok(())
         }
-        (FieldValidation::Strict, Some(message)) => Err(cannot_handle(resource, &message)),
+        (FieldValidation::Strict, Some(message)) => Err(fail(&message)),
     }
 }

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::create::place;
 use super::negotiate::{media_type, unsupported_media_type};
-use super::options::WriteOptions;
+use super::options::{FieldValidation, WriteOptions};
 use super::registry::Resource;
 use super::response::Response;
 use super::server::{Call, Server};
-use crate::codec::{self, Format, Parsed, Problems};
+use crate::codec::{self, Format, Parsed};
 use crate::field::{Errors, Path};
 use crate::status::{Result, Status};
 use crate::{json, managed, patch};
@@ -35,17 +35,7 @@ impl Server {
             .cloned()
             .ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         let old = self.load(&resource, &current);
-        let mut unknown = Vec::new();
-        let mut patched = patched(kind, &resource, &old, &call.request.body)?;
-        let tree = std::mem::take(&mut patched.tree);
-        let mut tree = super::decode::conform(&resource, tree, &mut unknown).map_err(|status| {
-            // What the patch made went into the attempt; it is made again only to be shown.
-            match self::patched(kind, &resource, &old, &call.request.body) {
-                Ok(again) => unfit(&status, &resource, &again.tree),
-                Err(status) => status,
-            }
-        })?;
-        super::decode::report(call, &resource, options.validation, &patched.problems(&resource, &unknown))?;
+        let mut tree = patched(call, kind, &resource, &old, options.validation)?;
         super::update::check_name(&tree, call)?;
         place(&mut tree, &resource, &target.namespace)?;
         call.warnings.extend(crate::kinds::meta::dedup_owner_references(&mut tree));
@@ -70,7 +60,8 @@ impl Server {
         }
         let old = current.as_ref().map(|object| self.load(resource, object));
         // Fields that the type does not know are refused by apply itself: nobody can own what is not stored.
-        super::decode::report(call, resource, options.validation, &parsed.problems(&[]))?;
+        let fail = |why: &str| super::decode::cannot_handle(resource, why);
+        super::decode::report(call, options.validation, &parsed.problems(&[]), fail)?;
         let force = options.force.unwrap_or(false);
         let applied = self.write_as(call, resource, options, |schema, write| {
             managed::apply(schema, old.as_ref(), &parsed.value, write, force)
@@ -118,26 +109,51 @@ pub(super) fn check_force(kind: &str, call: &Call<'_>, options: &WriteOptions) -
     if errors.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "PatchOptions", "", errors)) }
 }
 
+/// What the patch in the request makes of the old object, as the resource's type has it.
+pub(super) fn patched(
+    call: &mut Call<'_>,
+    kind: &str,
+    resource: &Resource,
+    old: &Value,
+    validation: FieldValidation,
+) -> Result<Value> {
+    let body = call.request.body.clone();
+    let fail = |why: &str| refused(&shown(kind, resource, old, &body), why);
+    let Patched { tree, parsed, meaningless } = apply_to(kind, resource, old, &body)?;
+    let mut unknown = Vec::new();
+    let tree = if kind == STRATEGIC {
+        strategic_type(resource, tree, fail)?
+    } else {
+        super::decode::check_type(resource, tree).map_err(|why| fail(&why))?
+    };
+    let tree = super::decode::conform_or(resource, tree, &mut unknown, |why| match kind {
+        // The patched object is made without a text in between, so that no field is named.
+        STRATEGIC => fail(&patch::without_field(why)),
+        _ => fail(why),
+    })?;
+    if kind == STRATEGIC {
+        unknown.sort();
+    } else if unknown.len() > 1 && !resource.is_custom() {
+        unknown.clear();
+        let ordered = ordered(kind, resource, old, &body)?;
+        super::decode::conform(resource, ordered, &mut unknown)?;
+    }
+    super::decode::report(call, validation, &parsed.problems(&unknown).after(meaningless), fail)?;
+    Ok(tree)
+}
+
 /// An object with a patch on it.
-pub(super) struct Patched {
-    /// The object.
-    pub tree: Value,
+struct Patched {
+    tree: Value,
+    /// What is left of the patch: what a strict reader has to say of it.
     parsed: Parsed,
     /// Members of JSON patch operations that mean nothing.
     meaningless: Vec<String>,
 }
 
-impl Patched {
-    /// What the patch has too much of, and what it brought into the object.
-    pub fn problems(self, resource: &Resource, unknown: &[String]) -> Problems {
-        super::decode::problems(resource, &self.parsed, unknown).after(self.meaningless)
-    }
-}
-
 /// The old tree with the patch on it.
-pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<Patched> {
-    let mut parsed = codec::parse(body, Format::Json)
-        .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+fn apply_to(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<Patched> {
+    let mut parsed = parse(body)?;
     let value = std::mem::take(&mut parsed.value);
     let mut meaningless = Vec::new();
     let mut tree = old.clone();
@@ -155,17 +171,47 @@ pub(super) fn patched(kind: &str, resource: &Resource, old: &Value, body: &[u8])
             patch::strategic(types, id, &mut tree, value)?;
         }
     }
-    super::decode::check_type(resource, &mut tree).map_err(|status| unfit(&status, resource, &tree))?;
     Ok(Patched { tree, parsed, meaningless })
 }
 
-/// Where the result of a patch does not fit the type, upstream calls the patch invalid, not the request bad.
-fn unfit(status: &Status, resource: &Resource, tree: &Value) -> Status {
-    let prefix = format!("cannot be handled as a {}: ", resource.kind);
-    let why = status.message.split_once(&prefix).map_or(status.message.as_str(), |(_, why)| why);
-    let shown = String::from_utf8_lossy(&codec::write(tree).bytes).into_owned();
+fn parse(body: &[u8]) -> Result<Parsed> {
+    codec::parse(body, Format::Json).map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))
+}
+
+/// The patched tree in the order in which kube-apiserver has it, between the patch and the type: what the patch
+/// touched went through a map of Go.
+fn ordered(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result<Value> {
+    let mut tree = apply_to(kind, resource, old, body)?.tree;
+    patch::sort_touched(Some(old), &mut tree, kind == MERGE_PATCH);
+    Ok(tree)
+}
+
+/// A strategic patch does not get as far as the type, which stays; the rest must fit it.
+fn strategic_type(resource: &Resource, mut tree: Value, fail: impl Fn(&str) -> Status) -> Result<Value> {
+    codec::set_type(&mut tree, &resource.api_version(), &resource.kind);
+    let (types, id) = resource.types();
+    match patch::misfit(types, id, &tree) {
+        Some(why) => Err(fail(&why)),
+        None => Ok(tree),
+    }
+}
+
+/// What is shown of a patch that was refused: the object that it made, or the patch itself.
+fn shown(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> String {
+    if kind == STRATEGIC {
+        return parse(body).map(|parsed| patch::go_text(&parsed.value)).unwrap_or_default();
+    }
+    let mut bytes = Vec::new();
+    if let Ok(tree) = ordered(kind, resource, old, body) {
+        codec::write_value(&mut bytes, &tree);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A patch that makes something which is not of the resource's type.
+fn refused(shown: &str, why: &str) -> Status {
     let mut errors = Errors::default();
-    errors.invalid(&Path::Root.child("patch"), &shown.into(), why);
+    errors.invalid(&Path::Root.child("patch"), &Value::String(shown.to_owned()), why);
     Status::invalid("", "", "", errors)
 }
 

@@ -86,7 +86,6 @@ impl Server {
         options: &WriteOptions,
     ) -> Result<Value> {
         let scales = scale_resource();
-        let mut unknown = Vec::new();
         if call.verb == Verb::Update {
             let mut scale = super::decode::body(call, &scales, options.validation)?;
             self.own(call, &scales, options, Some(before), &mut scale);
@@ -97,18 +96,16 @@ impl Server {
         if kind == super::patch::APPLY {
             let config = codec::parse(&call.request.body, Format::Yaml)
                 .map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")))?;
-            super::decode::report(call, &scales, options.validation, &config.problems(&[]))?;
+            let fail = |why: &str| super::decode::cannot_handle(&scales, why);
+            super::decode::report(call, options.validation, &config.problems(&[]), fail)?;
             super::patch::check_applied_kind(&config.value, &scales)?;
             let force = options.force.unwrap_or(false);
             let applied = self.write_as(call, &scales, options, |schema, write| {
                 managed::apply(schema, Some(before), &config.value, write, force)
             })?;
-            return super::decode::conform(&scales, applied, &mut unknown);
+            return super::decode::conform(&scales, applied, &mut Vec::new());
         }
-        let mut patched = super::patch::patched(kind, &scales, before, &call.request.body)?;
-        let tree = std::mem::take(&mut patched.tree);
-        let mut scale = super::decode::conform(&scales, tree, &mut unknown)?;
-        super::decode::report(call, &scales, options.validation, &patched.problems(&scales, &unknown))?;
+        let mut scale = super::patch::patched(call, kind, &scales, before, options.validation)?;
         self.own(call, &scales, options, Some(before), &mut scale);
         Ok(scale)
     }

@@ -7,22 +7,28 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A tree, and the paths of the keys that stood twice (the last one wins, as in Go).
+mod repeated;
+
+pub use repeated::Repeated;
+
+/// A tree, and the paths of the keys that stood twice (the last one wins, as in Go's maps).
 #[derive(Debug, Default, PartialEq)]
 pub struct Read {
     /// The tree.
     pub value: Value,
-    /// Paths such as `data.a` or `spec.containers[0].name`, in the order in which they were met.
+    /// Paths such as `data.a` or `spec.containers[0].name`, each once, in the order in which they were met.
     pub duplicates: Vec<String>,
+    /// What the tree does not show of objects with keys that stood twice, in the order in which they ended.
+    pub repeated: Vec<Repeated>,
 }
 
 /// Reads one JSON document. The error is serde_json's, with line and column.
 pub fn read(bytes: &[u8]) -> serde_json::Result<Read> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let mut duplicates = Vec::new();
-    let value = Seed { path: None, duplicates: &mut duplicates }.deserialize(&mut reader)?;
+    let mut twice = Twice::default();
+    let value = Seed { path: None, twice: &mut twice }.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(Read { value, duplicates })
+    Ok(Read { value, duplicates: twice.paths, repeated: twice.repeated })
 }
 
 /// The value at a path of object keys.
@@ -69,9 +75,32 @@ impl fmt::Display for Segment<'_> {
     }
 }
 
+/// What is remembered of keys that stand twice.
+#[derive(Default)]
+struct Twice {
+    count: usize,
+    paths: Vec<String>,
+    repeated: Vec<Repeated>,
+}
+
+impl Twice {
+    /// Whether one more is remembered; names it, unless the same was said before.
+    fn notice(&mut self, path: &Segment<'_>) -> bool {
+        if self.count == DUPLICATES_MAX {
+            return false;
+        }
+        self.count += 1;
+        let path = path.to_string();
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
+        true
+    }
+}
+
 struct Seed<'a> {
     path: Option<&'a Segment<'a>>,
-    duplicates: &'a mut Vec<String>,
+    twice: &'a mut Twice,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
@@ -125,7 +154,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         let mut list = Vec::new();
         loop {
             let segment = Segment { parent: self.path, step: Step::Index(list.len()) };
-            let seed = Seed { path: Some(&segment), duplicates: &mut *self.duplicates };
+            let seed = Seed { path: Some(&segment), twice: &mut *self.twice };
             match seq.next_element_seed(seed)? {
                 Some(value) => list.push(value),
                 None => return Ok(Value::Array(list)),
@@ -135,15 +164,22 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
+        let mut repeated: Option<Repeated> = None;
         while let Some(key) = entries.next_key::<String>()? {
             let segment = Segment { parent: self.path, step: Step::Key(&key) };
-            let seed = Seed { path: Some(&segment), duplicates: &mut *self.duplicates };
-            let value = entries.next_value_seed(seed)?;
-            if map.contains_key(&key) && self.duplicates.len() < DUPLICATES_MAX {
-                self.duplicates.push(segment.to_string());
+            // Go names the key before it looks at the value, in which there may be more of the kind.
+            if map.contains_key(&key) && self.twice.notice(&segment) && repeated.is_none() {
+                let object = self.path.map(Segment::to_string).unwrap_or_default();
+                repeated = Some(Repeated::new(object, &map));
             }
-            map.insert(key, value);
+            let seed = Seed { path: Some(&segment), twice: &mut *self.twice };
+            let value = entries.next_value_seed(seed)?;
+            match &mut repeated {
+                Some(repeated) => repeated.insert(&mut map, key, value),
+                None => drop(map.insert(key, value)),
+            }
         }
+        self.twice.repeated.extend(repeated);
         Ok(Value::Object(map))
     }
 
@@ -166,6 +202,36 @@ mod tests {
         let read = read(br#"{"data":{"a":1,"b":[{"c":1,"c":2}],"a":3}}"#).unwrap();
         assert_eq!(read.value, json!({"data": {"a": 3, "b": [{"c": 2}]}}));
         assert_eq!(read.duplicates, ["data.b[0].c", "data.a"]);
+    }
+
+    #[test]
+    fn a_key_is_named_before_those_in_its_value_and_only_once() {
+        let read = read(br#"{"a":{},"a":{"b":1,"b":2,"b":3},"a":{"b":1,"b":2}}"#).unwrap();
+        assert_eq!(read.duplicates, ["a", "a.b"]);
+    }
+
+    #[test]
+    fn every_occurrence_can_be_had() {
+        let read = read(br#"{"x":{"a":1,"b":2,"a":3,"c":4,"a":5}}"#).unwrap();
+        let [repeated] = &read.repeated[..] else { panic!("{:?}", read.repeated) };
+        assert_eq!(repeated.object, "x");
+        let Value::Object(map) = read.value["x"].clone() else { panic!() };
+        let all = repeated.entries(map);
+        assert_eq!(
+            all.iter().map(|(k, v)| format!("{k}{v}")).collect::<Vec<_>>(),
+            ["a1", "b2", "a3", "c4", "a5"]
+        );
+    }
+
+    #[test]
+    fn a_body_of_nothing_but_duplicates_is_remembered_in_part() {
+        let body = format!("{{{}\"a\":0}}", "\"a\":1,".repeat(10_000));
+        let read = read(body.as_bytes()).unwrap();
+        assert_eq!(read.duplicates, ["a"]);
+        let Value::Object(map) = read.value.clone() else { panic!() };
+        let entries = read.repeated[0].entries(map);
+        assert!(entries.len() <= 2 * DUPLICATES_MAX, "{}", entries.len());
+        assert_eq!(entries.last(), Some(&("a".to_owned(), json!(0))));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod go;
 mod leaf;
 mod message;
+mod repeated;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,8 @@ use super::{DecodeError, path::Path};
 use crate::schema::{Type, TypeId, Types};
 pub(super) use go::{Go, Slots, float, zero};
 use message::{Place, go_name};
+pub(super) use repeated::settle;
+use repeated::{Seen, Twice};
 
 /// The OpenAPI name of the schema type, at which `additionalProperties` and its like begin again.
 pub(super) const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
@@ -36,7 +39,7 @@ pub fn canonical(
     value: Value,
     unknown: &mut Vec<String>,
 ) -> Result<Value, DecodeError> {
-    let mut decoder = Decoder { types, unknown: Some(unknown), saved: None };
+    let mut decoder = Decoder::new(types, unknown);
     decoder.whole(id, value, &Path::Root)
 }
 
@@ -57,7 +60,7 @@ pub fn canonical_meta(
         return Ok(());
     };
     let id = types.id(OBJECT_META).expect("the table has ObjectMeta");
-    let mut decoder = Decoder { types, unknown: Some(unknown), saved: None };
+    let mut decoder = Decoder::new(types, unknown);
     let root = if parent.is_empty() { Path::Root } else { Path::Key(&Path::Root, parent) };
     let path = root.key("metadata");
     *meta = decoder.whole(id, meta.take(), &path)?;
@@ -71,9 +74,15 @@ struct Decoder<'a> {
     unknown: Option<&'a mut Vec<String>>,
     /// The first value of a wrong type. Go reads on, and anything that a type's own reader refuses comes first.
     saved: Option<DecodeError>,
+    /// Keys that stood twice, if any did.
+    twice: Twice,
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
+    fn new(types: &'a Types, unknown: &'a mut Vec<String>) -> Decoder<'a> {
+        Decoder { types, unknown: Some(unknown), saved: None, twice: Twice::default() }
+    }
+
     fn whole(&mut self, id: TypeId, value: Value, path: &Path<'_>) -> Result<Value, DecodeError> {
         let go = self.value(&Type::Struct(id), value, &Place { path, holder: None })?;
         match self.saved.take() {
@@ -112,8 +121,11 @@ impl Decoder<'_> {
             Type::Map(element) => match value {
                 Value::Object(map) => {
                     let mut out = Map::with_capacity(map.len());
-                    for (key, value) in map {
+                    for (key, value) in self.twice.entries(at.path, map) {
                         let path = at.path.key(&key);
+                        if out.contains_key(&key) {
+                            self.name_twice(&path);
+                        }
                         let go = self.value(element, value, &Place { path: &path, ..*at })?;
                         out.insert(key, go.json);
                     }
@@ -144,7 +156,8 @@ impl Decoder<'_> {
         let structure = types.get(id);
         let holder = Some(go_name(structure));
         let mut slots = Slots::new(types, id);
-        for (key, value) in map {
+        let mut seen = Seen::default();
+        for (key, value) in self.twice.entries(at.path, map) {
             let path = at.path.key(&key);
             let Some(index) = structure.position(&key) else {
                 if let Some(unknown) = self.unknown.as_mut().filter(|unknown| unknown.len() < UNKNOWN_MAX) {
@@ -152,6 +165,9 @@ impl Decoder<'_> {
                 }
                 continue;
             };
+            if self.twice.are_some() && seen.again(index) {
+                self.name_twice(&path);
+            }
             let field = &structure.fields[index];
             if !(value.is_null() && (field.ptr || field.ty != Type::Duration)) {
                 let path = at.path.field(&key);
@@ -164,7 +180,7 @@ impl Decoder<'_> {
 
     /// The three types that are a schema or something else. Unknown fields inside are dropped silently.
     fn schema_or(&mut self, ty: &Type, value: Value, at: &Place<'_>) -> Result<Go, DecodeError> {
-        let mut quiet = Decoder { types: self.types, unknown: None, saved: None };
+        let mut quiet = Decoder { types: self.types, unknown: None, saved: None, twice: Twice::default() };
         let schema = || Type::Struct(self.types.id(SCHEMA).expect("the table has JSONSchemaProps"));
         let json = match (ty, value) {
             (_, value @ Value::Object(_)) => quiet.value(&schema(), value, at)?.json,

@@ -35,7 +35,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, ParseError> {
     let mut value = builder.root.unwrap_or(Value::Null);
     // It goes through Go maps, which have no order and are written sorted.
     value.sort_all_objects();
-    Ok(Parsed { value, duplicates: Vec::new(), yaml_duplicates: builder.duplicates })
+    Ok(Parsed::yaml(value, builder.duplicates))
+}
+
+/// Whether a plain scalar is read as a text by this reader. Those that look like times are.
+pub(crate) fn is_text(scalar: &str) -> bool {
+    resolve::is_text(scalar)
 }
 
 /// A list or mapping that has not ended yet.
