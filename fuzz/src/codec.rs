@@ -18,8 +18,8 @@ pub fn run(data: &[u8]) {
     // Not the trees: 1.0 is written as Go writes it, 1, and is an integer from then on.
     assert_eq!(codec::write(&again.value), written);
     assert!(again.duplicates.is_empty());
-    if let Ok((api_version, kind)) = codec::type_meta(&parsed.value)
-        && let Some(id) = tree::type_named(api_version, kind)
+    if let Ok((api_version, kind)) = codec::type_meta(&parsed)
+        && let Some(id) = tree::type_named(&api_version, &kind)
     {
         return check(id, &parsed);
     }
