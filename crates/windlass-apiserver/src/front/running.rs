@@ -52,6 +52,8 @@ impl Default for Options {
 pub(super) struct Shared {
     inner: Mutex<Inner>,
     progress: watch::Sender<Progress>,
+    /// Whether the server is closed, for those who wait for nothing else: a commit wakes none of them.
+    closed: watch::Sender<bool>,
     /// The store as watchers read it: all that are woken by a commit share one clone.
     view: Mutex<Option<Arc<Store>>>,
     pub clock: Clock,
@@ -111,6 +113,7 @@ impl ApiServer {
         let shared = Shared {
             inner: Mutex::new(Inner { server, random, ticked }),
             progress: watch::Sender::new(progress),
+            closed: watch::Sender::new(false),
             view: Mutex::new(None),
             clock,
             body_max,
@@ -206,14 +209,14 @@ impl ApiServer {
 
     /// Ends all watches, so that connections can be closed. Requests are still answered.
     pub fn close(&self) {
-        self.shared.progress.send_modify(|progress| progress.closed = true);
+        self.shared.close();
     }
 
     /// Resolves when the server is closed: because somebody did it, or because its data folder failed it.
     pub async fn closed(&self) {
-        let mut progress = self.shared.progress.subscribe();
+        let mut closed = self.shared.closed.subscribe();
         // The sender lives in `self`.
-        let _ = progress.wait_for(|progress| progress.closed).await;
+        let _ = closed.wait_for(|closed| *closed).await;
     }
 
     /// Why nothing can be written any more, if so.
@@ -287,11 +290,13 @@ impl Shared {
     pub async fn after(self: Arc<Shared>, revision: u64) -> Option<Arc<Store>> {
         let mut progress = self.progress.subscribe();
         let reached = progress.wait_for(|progress| progress.closed || progress.revision > revision).await;
-        let reached = *reached.ok()?;
-        if reached.closed {
+        if reached.ok()?.closed {
             return None;
         }
-        let store = self.view(reached.revision);
+        // Requests that are waiting for their turn go first: what they commit is then sent in the same piece.
+        tokio::task::yield_now().await;
+        let revision = progress.borrow().revision;
+        let store = self.view(revision);
         if let Some(durable) = &self.durable {
             let ticket = durable.ticket(store.revision());
             if let Err(lost) = ticket.await {
@@ -314,8 +319,13 @@ impl Shared {
     fn lost(&self, lost: &Lost) -> Status {
         // The first reason is the reason.
         let _ = self.failure.set(lost.clone());
-        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
+        self.close();
         Status::internal(&lost.to_string())
+    }
+
+    fn close(&self) {
+        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
+        self.closed.send_if_modified(|closed| !std::mem::replace(closed, true));
     }
 }
 
