@@ -1,5 +1,6 @@
 //! Watches: a cursor in the log, for the front to poll.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -185,10 +186,9 @@ impl Watch {
             if !self.filter.matches(object) {
                 continue;
             }
-            let written = Encoder::new(&self.resource, self.output, self.include, self.columns_sent)
-                .event("ADDED", object, now);
+            Encoder::new(&self.resource, self.output, self.include, self.columns_sent)
+                .event(out, "ADDED", object, now);
             self.columns_sent = true;
-            out.extend_from_slice(&written);
             if out.len() >= CHUNK && one.is_none() {
                 last = Some(object.key().to_owned());
                 rest = true;
@@ -218,7 +218,7 @@ impl Watch {
         for event in events {
             if let Some((kind, object)) = self.concerns(event) {
                 let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
-                out.extend_from_slice(&encoder.event(kind, &object, now));
+                encoder.event(out, kind, &object, now);
                 self.columns_sent = true;
             }
             if out.len() >= CHUNK {
@@ -232,17 +232,19 @@ impl Watch {
 
     /// What an event is to this client: an object that comes to match its selectors is new to it, one that no
     /// longer does is gone.
-    fn concerns(&self, event: &Event) -> Option<(&'static str, Arc<Object>)> {
+    fn concerns<'a>(&self, event: &'a Event) -> Option<(&'static str, Cow<'a, Arc<Object>>)> {
         let before = event.previous.as_ref().is_some_and(|object| self.filter.matches(object));
         match event.kind {
-            EventType::Added => self.filter.matches(&event.object).then(|| ("ADDED", event.object.clone())),
-            EventType::Deleted => before.then(|| ("DELETED", event.served())),
+            EventType::Added => {
+                self.filter.matches(&event.object).then_some(("ADDED", Cow::Borrowed(&event.object)))
+            }
+            EventType::Deleted => before.then(|| ("DELETED", Cow::Owned(event.served()))),
             EventType::Modified => match (before, self.filter.matches(&event.object)) {
-                (true, true) => Some(("MODIFIED", event.object.clone())),
-                (false, true) => Some(("ADDED", event.object.clone())),
+                (true, true) => Some(("MODIFIED", Cow::Borrowed(&event.object))),
+                (false, true) => Some(("ADDED", Cow::Borrowed(&event.object))),
                 (true, false) => {
                     let last = event.previous.as_ref()?.with_revision(event.revision);
-                    Some(("DELETED", Arc::new(last)))
+                    Some(("DELETED", Cow::Owned(Arc::new(last))))
                 }
                 (false, false) => None,
             },
@@ -272,11 +274,11 @@ impl Watch {
         let tree = json!({"kind": self.resource.kind, "apiVersion": self.resource.api_version(), "metadata": metadata});
         let tree = super::decode::bookmark(&self.resource, tree);
         let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
-        out.extend_from_slice(&encoder.tree("BOOKMARK", tree, self.seen, now));
+        encoder.tree(out, "BOOKMARK", tree, self.seen, now);
     }
 
     fn write_error(&self, out: &mut Vec<u8>, status: &Status) {
-        out.extend_from_slice(&frame("ERROR", &status.to_value()));
+        frame(out, "ERROR", &status.to_value());
     }
 }
 
@@ -293,23 +295,23 @@ impl<'a> Encoder<'a> {
         Encoder { resource, output, include, columns_sent }
     }
 
-    fn event(&self, kind: &str, object: &Arc<Object>, now: Timestamp) -> Vec<u8> {
-        let mut out = Vec::with_capacity(object.body().len() + 40);
-        open(&mut out, kind);
+    fn event(&self, out: &mut Vec<u8>, kind: &str, object: &Arc<Object>, now: Timestamp) {
+        if let Shape::Table(_) = self.output.shape {
+            let tree = shape::object_tree(self.resource, object);
+            return self.tree(out, kind, tree, object.revision(), now);
+        }
+        out.reserve(object.body().len() + 40);
+        open(out, kind);
         match self.output.shape {
-            Shape::Object => shape::write_object(&mut out, self.resource, object),
+            Shape::Object | Shape::Table(_) => shape::write_object(out, self.resource, object),
             Shape::Partial(version) | Shape::PartialList(version) => {
-                shape::write_partial(&mut out, version, object)
-            }
-            Shape::Table(_) => {
-                return self.tree(kind, shape::object_tree(self.resource, object), object.revision(), now);
+                shape::write_partial(out, version, object)
             }
         }
-        close(&mut out);
-        out
+        close(out);
     }
 
-    fn tree(&self, kind: &str, tree: Value, revision: u64, now: Timestamp) -> Vec<u8> {
+    fn tree(&self, out: &mut Vec<u8>, kind: &str, tree: Value, revision: u64, now: Timestamp) {
         let value = match self.output.shape {
             Shape::Object => tree,
             Shape::Partial(version) | Shape::PartialList(version) => {
@@ -322,7 +324,7 @@ impl<'a> Encoder<'a> {
                 tabulator.frame(metadata, vec![tabulator.row_of(&tree, now)], !self.columns_sent)
             }
         };
-        frame(kind, &value)
+        frame(out, kind, &value);
     }
 }
 
@@ -332,12 +334,10 @@ fn unclassified(status: Status) -> Status {
     Status::new(500, "", message)
 }
 
-fn frame(kind: &str, object: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    open(&mut out, kind);
-    crate::codec::write_value(&mut out, object);
-    close(&mut out);
-    out
+fn frame(out: &mut Vec<u8>, kind: &str, object: &Value) {
+    open(out, kind);
+    crate::codec::write_value(out, object);
+    close(out);
 }
 
 fn open(out: &mut Vec<u8>, kind: &str) {
