@@ -53,7 +53,6 @@ impl Kind {
                         "ports": [{"name": "http", "containerPort": 8080}],
                         "env": [{"name": "MODE", "value": "production"}],
                         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
-                        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}, "periodSeconds": 5},
                     }],
                     "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
                 },

@@ -11,6 +11,8 @@ pub enum Goal {
     Times(f64),
     /// The cost at the larger size is at most this multiple of the cost at the smaller one.
     Flat(f64),
+    /// Nothing, of a cost at two sizes.
+    FlatUnjudged,
     /// Nothing: it is good to know.
     None,
 }
@@ -52,7 +54,7 @@ impl Figure {
         }
         let more = ours / reference;
         Some(match (self.goal, self.unit) {
-            (Goal::Flat(_), _) | (_, Unit::PerSecond) => more,
+            (Goal::Flat(_) | Goal::FlatUnjudged, _) | (_, Unit::PerSecond) => more,
             _ => 1.0 / more,
         })
     }
@@ -63,7 +65,7 @@ impl Figure {
             Goal::AtMost(most) => Some(self.ours? <= most),
             Goal::Times(times) => Some(self.ratio()? >= times),
             Goal::Flat(most) => Some(self.ratio()? <= most),
-            Goal::None => None,
+            Goal::None | Goal::FlatUnjudged => None,
         }
     }
 
@@ -75,7 +77,7 @@ impl Figure {
             Goal::AtMost(most) => format!("≤ {}", self.unit.show(most)),
             Goal::Times(times) => format!("≥ {times} ×"),
             Goal::Flat(most) => format!("≤ {most} ×"),
-            Goal::None => "–".to_owned(),
+            Goal::None | Goal::FlatUnjudged => "–".to_owned(),
         };
         let met = match self.met() {
             Some(true) => "yes",

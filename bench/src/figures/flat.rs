@@ -23,20 +23,20 @@ const REQUESTS: usize = 4000;
 /// Measures at both sizes, in-process and over TLS.
 pub fn measure(programs: &Programs, settings: &Settings, numbers: &mut Numbers) -> Result<()> {
     let sizes = [
-        (FEW, ["few create", "few get", "few tls create", "few tls get"]),
-        (settings.objects, ["many create", "many get", "many tls create", "many tls get"]),
+        (FEW, ["few create", "few get", "few get any", "few tls create", "few tls get"]),
+        (settings.objects, ["many create", "many get", "many get any", "many tls create", "many tls get"]),
     ];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = ApiServer::start(Options::default());
     let remote = programs.start(Which::Ours)?;
     remote.create_namespace(NAMESPACE)?;
     let (mut local_size, mut remote_size) = (0, 0);
-    for (size, [create_key, get_key, tls_create_key, tls_get_key]) in sizes {
+    for (size, [create_key, get_key, get_any_key, tls_create_key, tls_get_key]) in sizes {
         runtime.block_on(fill(&local, local_size..size))?;
         local_size = size;
-        let (create_cost, get_cost) = runtime.block_on(costs(&local, size))?;
-        numbers.insert(create_key, create_cost);
-        numbers.insert(get_key, get_cost);
+        numbers.insert(create_key, runtime.block_on(create_cost(&local))?);
+        numbers.insert(get_key, runtime.block_on(get_cost(&local, FEW))?);
+        numbers.insert(get_any_key, runtime.block_on(get_cost(&local, size))?);
 
         let more = Until::Count(size - remote_size);
         create(&remote, settings.connections, more, &format!("to{size}"))?;
@@ -62,28 +62,38 @@ async fn fill(server: &ApiServer, range: std::ops::Range<usize>) -> Result<()> {
     Ok(())
 }
 
-/// Seconds per create and per read at a size. Each round works on a fork, so that the size stays what it is.
-async fn costs(server: &ApiServer, size: usize) -> Result<(f64, f64)> {
-    const ROUND: usize = 200;
-    let (mut creates, mut reads) = (Vec::new(), Vec::new());
-    for round in 0..25 {
+/// Rounds of which the median counts, and requests in each.
+const ROUNDS: usize = 25;
+const ROUND: usize = 200;
+
+/// Seconds per create. Each round works on a fork, so that the size stays what it is.
+async fn create_cost(server: &ApiServer) -> Result<f64> {
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
         let fork = server.fork();
-        let posts = (0..ROUND).map(|n| post("new", n)).collect::<Result<Vec<_>>>()?;
-        let gets = (0..ROUND)
-            .map(|n| get((round * ROUND + n).wrapping_mul(7919) % size))
-            .collect::<Result<Vec<_>>>()?;
+        let requests = (0..ROUND).map(|n| post("new", n)).collect::<Result<Vec<_>>>()?;
         let before = Instant::now();
-        for request in posts {
+        for request in requests {
             ensure!(ask(&fork, request).await == 201, "a create was refused");
         }
-        creates.push(before.elapsed().as_secs_f64() / ROUND as f64);
-        let before = Instant::now();
-        for request in gets {
-            ensure!(ask(&fork, request).await == 200, "a read was refused");
-        }
-        reads.push(before.elapsed().as_secs_f64() / ROUND as f64);
+        times.push(before.elapsed().as_secs_f64() / ROUND as f64);
     }
-    Ok((median(creates), median(reads)))
+    Ok(median(times))
+}
+
+/// Seconds per read of the first `among` objects, in an order that jumps about.
+async fn get_cost(server: &ApiServer, among: usize) -> Result<f64> {
+    let mut times = Vec::new();
+    for round in 0..ROUNDS {
+        let numbers = (0..ROUND).map(|n| (round * ROUND + n).wrapping_mul(7919) % among);
+        let requests = numbers.map(get).collect::<Result<Vec<_>>>()?;
+        let before = Instant::now();
+        for request in requests {
+            ensure!(ask(server, request).await == 200, "a read was refused");
+        }
+        times.push(before.elapsed().as_secs_f64() / ROUND as f64);
+    }
+    Ok(median(times))
 }
 
 fn post(prefix: &str, n: usize) -> Result<http::Request<Bytes>> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use windlass_apiserver::api::User;
 use windlass_apiserver::front::{ApiServer, Options};
 
-use super::median;
+use super::{least, median};
 use crate::Numbers;
 
 /// Processes that are started: the first server of each pays for what is prepared once in a process.
@@ -28,7 +28,9 @@ pub fn measure(numbers: &mut Numbers) -> Result<()> {
         }
     }
     let [first, following, fork] = columns;
+    numbers.insert("in-process first best", least(&first));
     numbers.insert("in-process first", median(first));
+    numbers.insert("in-process following best", least(&following));
     numbers.insert("in-process following", median(following));
     numbers.insert("fork", median(fork));
     Ok(())

@@ -29,22 +29,26 @@ pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> R
 
     let list = "/api/v1/pods";
     let least_size = settings.pods * 1000;
-    numbers.insert("list", timed(server, list, JSON, least_size)?);
-    numbers.insert("list metadata", timed(server, list, METADATA, settings.pods * 100)?);
-    numbers.insert("list nothing", timed(server, "/api/v1/pods?labelSelector=app%3Dnothing", JSON, 0)?);
+    let (time, size) = timed(server, list, JSON, least_size)?;
+    numbers.insert("list", time);
+    numbers.insert("pod size", size as f64 / settings.pods as f64);
+    numbers.insert("list metadata", timed(server, list, METADATA, settings.pods * 100)?.0);
+    numbers.insert("list nothing", timed(server, "/api/v1/pods?labelSelector=app%3Dnothing", JSON, 0)?.0);
     let watch_list = "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
                       &allowWatchBookmarks=true";
     numbers.insert("watch list", server.time_until(watch_list, "k8s.io/initial-events-end")?.as_secs_f64());
     Ok(())
 }
 
-/// Reads an answer three times.
-fn timed(server: &Server, path: &str, accept: &str, least_size: usize) -> Result<f64> {
+/// Reads an answer several times: the median of what it took, and its size.
+fn timed(server: &Server, path: &str, accept: &str, least_size: usize) -> Result<(f64, usize)> {
     let mut times = Vec::new();
-    for _ in 0..3 {
+    let mut last = 0;
+    for _ in 0..5 {
         let (took, size) = server.time(path, accept)?;
         ensure!(size >= least_size, "{path}: only {size} bytes");
         times.push(took.as_secs_f64());
+        last = size;
     }
-    Ok(median(times))
+    Ok((median(times), last))
 }
