@@ -25,7 +25,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -140,33 +140,33 @@ fn measure(args: &Args) -> Result<ExitCode> {
     };
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
 
+    let mut notes = notes(args, &programs);
     let mut ours = Numbers::new();
     let mut reference = Numbers::new();
     let sides = [(Which::Ours, &mut ours), (Which::Reference, &mut reference)];
     for (which, numbers) in sides.into_iter().take(if args.alone { 1 } else { 2 }) {
         let settings = settings(which);
-        if wanted(Part::Start) {
-            figures::start::measure(&programs, which, numbers)?;
-        }
-        if wanted(Part::Rates) {
-            figures::rates::measure(&programs.start(which)?, &settings, numbers)?;
-        }
-        if wanted(Part::Watch) {
-            figures::watch::measure(&programs.start(which)?, &settings, numbers)?;
-        }
-        if wanted(Part::Pods) {
-            figures::pods::measure(&programs.start(which)?, &settings, numbers)?;
+        let parts = [Part::Start, Part::Rates, Part::Watch, Part::Pods];
+        for part in parts.into_iter().filter(|part| wanted(*part)) {
+            let done = || match part {
+                Part::Start => figures::start::measure(&programs, which, numbers),
+                Part::Rates => figures::rates::measure(&programs.start(which)?, &settings, numbers),
+                Part::Watch => figures::watch::measure(&programs.start(which)?, &settings, numbers),
+                _ => figures::pods::measure(&programs.start(which)?, &settings, numbers),
+            };
+            attempt(&format!("{which:?}, {part:?}"), &mut notes, done);
         }
     }
     if wanted(Part::Start) {
-        figures::in_process::measure(&mut ours)?;
+        attempt("in-process", &mut notes, || figures::in_process::measure(&mut ours));
     }
     if wanted(Part::Flat) {
-        figures::flat::measure(&programs, &settings(Which::Ours), &mut ours)?;
+        let settings = settings(Which::Ours);
+        attempt("flat", &mut notes, || figures::flat::measure(&programs, &settings, &mut ours));
     }
-    let mut notes = notes(args, &programs);
     if wanted(Part::Rates) {
-        notes.push(ceiling::note(&settings(Which::Ours))?);
+        let note = ceiling::note(&settings(Which::Ours))?;
+        notes.push(note);
     }
 
     let figures = rows::figures(&ours, &reference);
@@ -177,6 +177,16 @@ fn measure(args: &Args) -> Result<ExitCode> {
     println!("written to {}", path.display());
     // A figure that is missed is for the reader to judge: on a busy machine it may be the machine.
     Ok(ExitCode::SUCCESS)
+}
+
+/// Measures one part and says so: it may be minutes. What fails is noted, and costs only its own figures.
+fn attempt(name: &str, notes: &mut Vec<String>, measure: impl FnOnce() -> Result<()>) {
+    let started = Instant::now();
+    let outcome = measure();
+    eprintln!("{name}: {:.0} s", started.elapsed().as_secs_f64());
+    if let Err(error) = outcome {
+        notes.push(format!("**not measured**: {name}: {error:#}"));
+    }
 }
 
 fn notes(args: &Args, programs: &Programs) -> Vec<String> {
