@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::registry::Resource;
 use super::server::Server;
 use crate::codec;
-use crate::json::{at, object_entry, str_at};
+use crate::json::{self, at, object_entry, str_at};
 use crate::status::{Result, Status};
 use crate::store::{Change, Object, Offsets, Parts};
 
@@ -27,6 +27,10 @@ impl Server {
         };
         if resource.is_custom() {
             tree.sort_all_objects();
+        }
+        // The reader of bodies, patches and ownership each have limits of their own, which may add up.
+        if !json::is_within(&tree, json::DEPTH_MAX) {
+            return Err(Status::bad_request(format!("the {} is nested too deep to be kept", resource.kind)));
         }
         let encoded = codec::write(&tree);
         let fields = self.selectable(resource, &tree);

@@ -50,6 +50,19 @@ pub fn object_entry<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut M
     slot.as_object_mut().expect("made an object above")
 }
 
+/// How deep a tree may be to be read back when it is written: serde_json reads 127 levels.
+pub const DEPTH_MAX: usize = 127;
+
+/// Whether a tree has at most so many levels of lists and objects.
+pub fn is_within(value: &Value, depth: usize) -> bool {
+    let below = |value: &Value| depth > 0 && is_within(value, depth - 1);
+    match value {
+        Value::Array(list) => depth > 0 && list.iter().all(below),
+        Value::Object(map) => depth > 0 && map.values().all(below),
+        _ => true,
+    }
+}
+
 /// How many duplicates are remembered: a body made of nothing else must not cost unbounded memory.
 const DUPLICATES_MAX: usize = 100;
 
