@@ -135,7 +135,13 @@ impl Status {
     /// `422`: the object is not valid; `kind` is the Kind, as kube-apiserver has it here.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: field::Errors) -> Status {
         let mut message = format!("{} {name:?} is invalid", qualified(group, kind));
-        let texts = errors.0.iter().map(ToString::to_string).collect::<Vec<_>>();
+        // The message tells each fault once, the causes as often as it was found: kube-apiserver's checks overlap.
+        let mut texts: Vec<String> = Vec::with_capacity(errors.0.len());
+        for text in errors.0.iter().map(ToString::to_string) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         match texts.as_slice() {
             [] => {}
             [one] => write!(message, ": {one}").expect("a String takes all"),
@@ -219,6 +225,16 @@ mod tests {
             status.to_value()["details"],
             json!({"name": "web", "group": "apps", "kind": "deployments"})
         );
+    }
+
+    #[test]
+    fn a_fault_found_twice_is_two_causes_and_one_text() {
+        let mut errors = field::Errors::default();
+        errors.required(&field::Path::Root.child("a"), "");
+        errors.required(&field::Path::Root.child("a"), "");
+        let status = Status::invalid("", "Pod", "p", errors);
+        assert_eq!(status.message, "Pod \"p\" is invalid: a: Required value");
+        assert_eq!(status.to_value()["details"]["causes"].as_array().unwrap().len(), 2);
     }
 
     #[test]

@@ -54,6 +54,11 @@ fn rest() {
     replay("rest");
 }
 
+#[test]
+fn found() {
+    replay("found");
+}
+
 fn replay(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/kinds/{file}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -201,9 +206,7 @@ fn refusal(answer: &Value, status: &Status) -> Option<String> {
                 cause["field"].clone(),
                 shorten(cause["message"].as_str().unwrap()),
             );
-            if !all.contains(&one) {
-                all.push(one);
-            }
+            all.push(one);
         }
         all
     };
@@ -214,7 +217,7 @@ fn refusal(answer: &Value, status: &Status) -> Option<String> {
         return None;
     }
     Some(format!(
-        "   real {}: {}\n   ours {}: {}",
+        "   real {}: {}\n   ours {}: {}\n   real causes {theirs:?}\n   ours causes {mine:?}",
         answer["code"], answer["message"], ours["code"], ours["message"]
     ))
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::registry::{Flavor, Resource};
 use crate::json::at;
+use crate::{codec, schema};
 
 /// A stored tree in the resource's version.
 pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
@@ -12,7 +13,7 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
     let mut tree = tree;
     if tree["apiVersion"] != own.as_str() {
         tree = match (&*resource.group, &*resource.plural) {
-            ("events.k8s.io", "events") => rename(tree, EVENT),
+            ("events.k8s.io", "events") => event(tree, EVENT, "io.k8s.api.events.v1.Event"),
             ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v1(tree),
             _ => tree,
         };
@@ -33,7 +34,9 @@ pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
         return tree;
     }
     let mut tree = match (&*resource.group, &*resource.plural) {
-        ("events.k8s.io", "events") => rename(tree, &EVENT.map(|(core, events)| (events, core))),
+        ("events.k8s.io", "events") => {
+            event(tree, &EVENT.map(|(core, events)| (events, core)), "io.k8s.api.core.v1.Event")
+        }
         ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v2(tree),
         _ => tree,
     };
@@ -51,6 +54,15 @@ const EVENT: &[(&str, &str); 7] = &[
     ("count", "deprecatedCount"),
     ("reportingComponent", "reportingController"),
 ];
+
+/// An event in its other words, written as its other type is: the two differ in what they leave out when it is empty,
+/// and in the order of their fields.
+fn event(tree: Value, names: &[(&str, &str)], name: &str) -> Value {
+    let renamed = rename(tree, names);
+    let types = schema::builtin();
+    let id = types.id(name).expect("in the table");
+    codec::canonical(types, id, renamed.clone(), &mut Vec::new()).unwrap_or(renamed)
+}
 
 fn rename(tree: Value, names: &[(&str, &str)]) -> Value {
     let Value::Object(map) = tree else { return tree };
@@ -120,14 +132,18 @@ mod tests {
     fn an_event_reads_the_same_in_both_views() {
         let registry = Registry::new();
         let events = registry.find("events.k8s.io", "v1", "events").unwrap();
-        let stored =
-            json!({"kind": "Event", "apiVersion": "v1", "message": "m", "involvedObject": {"name": "p"}});
+        let stored = json!({
+            "kind": "Event", "apiVersion": "v1", "metadata": {"name": "e"}, "involvedObject": {"name": "p"},
+            "message": "m", "reportingComponent": "", "reportingInstance": "",
+        });
         let seen = from_storage(&events, stored.clone());
-        assert_eq!(
-            seen,
-            json!({"kind": "Event", "apiVersion": "events.k8s.io/v1", "note": "m", "regarding": {"name": "p"}})
-        );
-        assert_eq!(to_storage(&events, seen), stored);
+        assert_eq!(seen["apiVersion"], "events.k8s.io/v1");
+        assert_eq!((&seen["note"], &seen["regarding"]["name"]), (&json!("m"), &json!("p")));
+        assert_eq!(seen.get("reportingController"), None, "this view leaves empty ones out");
+        let back = to_storage(&events, seen);
+        for (field, value) in stored.as_object().unwrap().iter().filter(|(field, _)| *field != "metadata") {
+            assert_eq!(&back[field], value, "{field}");
+        }
     }
 
     #[test]

@@ -471,7 +471,7 @@ impl Row<'static> {
             reset: self.reset,
             storage,
             versions: match self.resource {
-                "events" => vec!["v1".to_owned(), "events.k8s.io/v1".to_owned()],
+                // What was owned in the other view of events is forgotten: it is of another group.
                 "horizontalpodautoscalers" => vec!["autoscaling/v2".to_owned(), "autoscaling/v1".to_owned()],
                 _ => vec![own.clone()],
             },

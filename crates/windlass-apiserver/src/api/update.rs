@@ -128,6 +128,8 @@ impl Server {
             Flavor::Builtin { .. } if resource.is_definitions() => {
                 let mut errors = Errors::default();
                 meta::keep_system_fields(tree, old);
+                meta::validate_common(tree, old, false, &mut errors);
+                meta::validate_update(tree, old, false, &mut errors);
                 if status {
                     crd::prepare_status_update(tree, old);
                     crd::validate_status_update(tree, &mut errors);
@@ -136,7 +138,6 @@ impl Server {
                     crd::validate_update(tree, old, &mut errors);
                     call.warnings.extend(crd::warnings(tree, Some(old)));
                 }
-                meta::validate_update(tree, old, true, &mut errors);
                 verdict(resource, tree, errors)
             }
             Flavor::Builtin { hooks, .. } => {
@@ -156,6 +157,7 @@ impl Server {
                     bump_generation(old, tree);
                 }
                 let mut errors = Errors::default();
+                meta::validate_common(tree, old, resource.namespaced, &mut errors);
                 meta::validate_update(tree, old, false, &mut errors);
                 match status {
                     true => version.validate_status(tree, old, &mut errors),

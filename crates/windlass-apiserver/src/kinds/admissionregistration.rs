@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::check::{by_rule, one_of, required, selector, unique};
 use super::generation::Generation;
 use super::tree::{each, existing, fill, get, int, list, sub, text};
-use super::{Context, Hooks, names};
+use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of an admission kind.
@@ -20,6 +20,8 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const VALIDATING: Hooks = Hooks {
+    qualifies: false,
+    rechecks: &[meta::Check::Whole],
     default: |object| each(object, "webhooks", default_webhook),
     generation: Generation { born: true, grows_on: &["/webhooks"] },
     validate_create: validate_webhooks,

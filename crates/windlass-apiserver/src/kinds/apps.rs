@@ -8,8 +8,8 @@ use super::check::{
 };
 use super::core::storage;
 use super::generation::Generation;
-use super::meta::immutable;
-use super::pod::{defaults, validate};
+use super::meta::{Check, annotations, immutable, labels};
+use super::pod::{defaults, validate, warnings};
 use super::tree::{
     each, existing, fill, fill_zero, get, int, is_zero, list, restore, same, set, sub, text, text_at,
 };
@@ -29,6 +29,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const DEPLOYMENT: Hooks = Hooks {
+    warnings: warnings::of_workload,
     default: default_deployment,
     // Annotations count too: they are copied to the replica sets.
     generation: Generation { born: true, grows_on: &["/spec", "/metadata/annotations"] },
@@ -45,6 +46,7 @@ const DEPLOYMENT: Hooks = Hooks {
 };
 
 const REPLICA_SET: Hooks = Hooks {
+    warnings: warnings::of_workload,
     default: |object| {
         let spec = sub(object, "spec");
         fill(spec, "replicas", 1);
@@ -64,6 +66,7 @@ const REPLICA_SET: Hooks = Hooks {
 };
 
 const STATEFUL_SET: Hooks = Hooks {
+    warnings: stateful_set_warnings,
     default: default_stateful_set,
     name: names::dns_label,
     generation: Generation::SPEC,
@@ -77,6 +80,7 @@ const STATEFUL_SET: Hooks = Hooks {
 };
 
 const DAEMON_SET: Hooks = Hooks {
+    warnings: |new, old| warnings::of_template(new, old, &["spec", "template"]),
     default: default_daemon_set,
     generation: Generation::SPEC,
     prepare_create: |object, _| count_templates(object, None),
@@ -103,6 +107,7 @@ const DAEMON_SET: Hooks = Hooks {
 };
 
 const CONTROLLER_REVISION: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     validate_create: |object, _, errors| {
         not_negative(object, &["revision"], &Path::Root, errors);
         match object.get("data") {
@@ -133,7 +138,12 @@ fn default_deployment(object: &mut Value) {
     defaults::template(spec, "template");
 }
 
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
 fn default_daemon_set(object: &mut Value) {
+    // The annotation is a field to the real server, and is there as soon as an object is read: who writes a daemon
+    // set owns it.
+    note_template_generation(object, template_generation(object).unwrap_or(0));
     let spec = sub(object, "spec");
     let strategy = sub(spec, "updateStrategy");
     fill_zero(strategy, "type", "RollingUpdate");
@@ -174,23 +184,37 @@ fn default_stateful_set(object: &mut Value) {
 
 /// apps/v1 keeps the old template generation in an annotation.
 fn count_templates(new: &mut Value, old: Option<&Value>) {
-    const KEY: &str = "deprecated.daemonset.template.generation";
-    let count = |object: &Value| {
-        let annotations = object.pointer("/metadata/annotations");
-        annotations.and_then(|all| text(all, KEY).parse::<i64>().ok())
-    };
     let generation = match old {
-        None => count(new).unwrap_or(0).max(1),
+        None => template_generation(new).unwrap_or(0).max(1),
         Some(old) => {
             let changed = !same(old.pointer("/spec/template"), new.pointer("/spec/template"));
-            count(old).unwrap_or(0) + i64::from(changed)
+            template_generation(old).unwrap_or(0) + i64::from(changed)
         }
     };
-    let annotations = sub(sub(new, "metadata"), "annotations");
-    set(annotations, KEY, generation.to_string());
+    note_template_generation(new, generation);
+}
+
+fn template_generation(object: &Value) -> Option<i64> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    text(annotations, TEMPLATE_GENERATION).parse().ok()
+}
+
+fn note_template_generation(object: &mut Value, generation: i64) {
+    let annotations = sub(sub(object, "metadata"), "annotations");
+    set(annotations, TEMPLATE_GENERATION, generation.to_string());
     if let Some(map) = annotations.as_object_mut() {
         map.sort_keys();
     }
+}
+
+fn stateful_set_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = warnings::of_template(new, old, &["spec", "template"]);
+    if int(&new["spec"], "revisionHistoryLimit").is_some_and(|limit| limit < 0) {
+        let text = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
+                    recommended";
+        warnings.push(text.to_owned());
+    }
+    warnings
 }
 
 /// The selector is there, well formed and not empty, and the template is one of its pods.
@@ -338,6 +362,12 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
         set(sub(sub(&mut copy, "template"), "spec"), "volumes", volumes);
     }
     selector_and_template(&copy, "statefulset", Some(""), path, errors);
+    if get(spec, "selector").is_none_or(is_valid_selector) {
+        // The template's own check has looked at these, and the real server looks again.
+        let (metadata, at) = (&spec["template"]["metadata"], path.child("template"));
+        labels(metadata, "labels", &at, errors);
+        annotations(metadata, &at, errors);
+    }
 }
 
 fn update_stateful_set(new: &Value, old: &Value, _: &Context<'_>, errors: &mut Errors) {

@@ -107,7 +107,11 @@ fn validate_metric(metric: &Value, path: &Path<'_>, errors: &mut Errors) {
     required(metric, "type", "must specify a metric source type", path, errors);
     let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
     one_of(metric, "type", &kinds, path, errors);
-    let Some(kind) = kinds.iter().find(|kind| **kind == text(metric, "type")) else { return };
+    let Some(kind) = kinds.iter().find(|kind| **kind == text(metric, "type")) else {
+        // The real server finds this twice.
+        errors.not_supported(&path.child("type"), &json!(text(metric, "type")), &kinds);
+        return;
+    };
     let field = format!("{}{}", kind[..1].to_lowercase(), &kind[1..]);
     let at = path.child(&field);
     let Some(source) = get(metric, &field) else {

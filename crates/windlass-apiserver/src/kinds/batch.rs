@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::check::{by_rule, is_valid_selector, matches, not_negative, one_of, required, selector};
 use super::generation::Generation;
-use super::meta::immutable;
-use super::pod::{defaults, validate};
+use super::meta::{Check, immutable};
+use super::pod::{defaults, validate, warnings};
 use super::tree::{
     each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text, text_at,
 };
@@ -32,8 +32,12 @@ const JOB: Hooks = Hooks {
         }
     },
     validate_create: |job, _, errors| validate_job(job, errors),
+    rechecks: &[Check::Whole, Check::Update],
+    warnings: warnings::of_workload,
     validate_update: |new, old, _, errors| {
         validate_job(new, errors);
+        // The real server checks the spec a second time, and tells each fault twice.
+        validate_whole_spec(new, errors);
         validate_job_update(new, old, errors);
     },
     validate_status: |new, _, _, errors| {
@@ -44,6 +48,8 @@ const JOB: Hooks = Hooks {
 };
 
 const CRON_JOB: Hooks = Hooks {
+    rechecks_status: &[],
+    warnings: |new, old| warnings::of_maker(new, old, &["spec", "jobTemplate", "spec", "template"]),
     default: default_cron_job,
     generation: Generation::SPEC,
     validate_create: |object, context, errors| {
@@ -122,13 +128,20 @@ fn generate_selector(job: &mut Value) {
 }
 
 fn validate_job(job: &Value, errors: &mut Errors) {
-    let (spec, path) = (&job["spec"], Path::Root.child("spec"));
-    if !flag(spec, "manualSelector") {
+    if !flag(&job["spec"], "manualSelector") {
         validate_generated_selector(job, errors);
     }
+    validate_whole_spec(job, errors);
+    validate_hostname(job, errors);
+}
+
+fn validate_whole_spec(job: &Value, errors: &mut Errors) {
+    let (spec, path) = (&job["spec"], Path::Root.child("spec"));
     validate_job_spec(spec, &path, errors);
+    if get(spec, "selector").is_none() {
+        errors.required(&path.child("selector"), "");
+    }
     selector(spec, "selector", &path, errors);
-    required_or_null(spec, &path, errors);
     let labels = spec.pointer("/template/metadata/labels");
     let well_formed = get(spec, "selector").is_none_or(is_valid_selector);
     if well_formed && !matches(get(spec, "selector"), labels) {
@@ -137,6 +150,11 @@ fn validate_job(job: &Value, errors: &mut Errors) {
         let at = at.child("metadata");
         errors.invalid(&at.child("labels"), labels.unwrap_or(&Value::Null), detail);
     }
+}
+
+/// The pods of an indexed job are named after their index, too.
+fn validate_hostname(job: &Value, errors: &mut Errors) {
+    let spec = &job["spec"];
     let name = text_at(job, &["metadata", "name"]);
     if text(spec, "completionMode") == "Indexed"
         && let Some(completions) = int(spec, "completions").filter(|completions| *completions > 0)
@@ -146,12 +164,6 @@ fn validate_job(job: &Value, errors: &mut Errors) {
             let detail = format!("will not able to create pod with invalid DNS label: {hostname}");
             errors.invalid(&Path::Root.child("metadata").child("name"), &json!(name), &detail);
         }
-    }
-}
-
-fn required_or_null(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    if get(spec, "selector").is_none() {
-        errors.required(&path.child("selector"), "");
     }
 }
 
@@ -224,6 +236,11 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
     }
     failure_policy(spec, path, errors);
+    let replacements: &[&str] = match get(spec, "podFailurePolicy") {
+        Some(_) => &["Failed"],
+        None => &["Failed", "TerminatingOrFailed"],
+    };
+    one_of(spec, "podReplacementPolicy", replacements, path, errors);
     validate::template(&spec["template"], &path.child("template"), errors);
     let policy = text_at(spec, &["template", "spec", "restartPolicy"]);
     let template = path.child("template");
@@ -262,6 +279,11 @@ fn failure_policy(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         if action.is_empty() {
             let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
             errors.required(&at.child("action"), detail);
+        } else if action == "FailIndex" {
+            if get(spec, "backoffLimitPerIndex").is_none() {
+                let detail = "requires the backoffLimitPerIndex to be set";
+                errors.invalid(&at.child("action"), &json!(action), detail);
+            }
         } else if !actions.contains(&action) {
             errors.not_supported(&at.child("action"), &json!(action), &actions);
         }

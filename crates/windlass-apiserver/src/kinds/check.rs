@@ -123,6 +123,64 @@ pub(crate) fn ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// A block of addresses.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    bits: u128,
+    /// How many bits an address of its family has.
+    pub(crate) width: u32,
+    prefix: u32,
+}
+
+impl Block {
+    /// Whether another block lies within this one and is smaller.
+    pub(crate) fn strictly_contains(&self, other: &Block) -> bool {
+        let shift = self.width - self.prefix;
+        let head = |bits: u128| bits.checked_shr(shift).unwrap_or(0);
+        self.width == other.width && self.prefix < other.prefix && head(self.bits) == head(other.bits)
+    }
+}
+
+/// A block of addresses of any family.
+pub(crate) fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Block> {
+    let parsed = value.split_once('/').and_then(|(address, prefix)| {
+        let prefix = prefix.parse::<u32>().ok()?;
+        let (bits, width) = match address.parse::<std::net::IpAddr>().ok()? {
+            std::net::IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
+            std::net::IpAddr::V6(address) => (u128::from(address), 128),
+        };
+        (prefix <= width).then_some(Block { bits, width, prefix })
+    });
+    if parsed.is_none() {
+        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        errors.invalid(path, &json!(value), detail);
+    }
+    parsed
+}
+
+/// A path within a domain: `acme.io/foo`.
+pub(crate) fn domain_path(object: &Value, field: &str, path: &Path<'_>, errors: &mut Errors) {
+    let value = text(object, field);
+    if !required(object, field, "", path, errors) {
+        return;
+    }
+    let path = path.child(field);
+    let (host, rest) = match value.split_once('/') {
+        Some((host, rest)) if !host.is_empty() && !rest.is_empty() => (host, rest),
+        _ => {
+            let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+            errors.invalid(&path, &json!(value), detail);
+            return;
+        }
+    };
+    by_rule(host, names::dns_subdomain, &path, errors);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
+    if !rest.chars().all(allowed) {
+        let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        errors.invalid(&path, &json!(rest), detail);
+    }
+}
+
 /// What is referred to does not exist.
 pub(crate) fn not_found(value: &str, path: &Path<'_>, errors: &mut Errors) {
     errors.push(Reason::NotFound, path, format!("Not found: {}", json!(value)));

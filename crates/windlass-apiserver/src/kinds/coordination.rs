@@ -13,6 +13,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const LEASE: Hooks = Hooks {
+    qualifies: false,
     validate_create: validate,
     validate_update: |new, _, context, errors| validate(new, context, errors),
     ..Hooks::NONE

@@ -1,13 +1,15 @@
 //! Endpoint slices.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::check::{ip, one_of, required, text_by};
+use super::check::{by_rule, ip, one_of, required, text_by};
+use super::core::endpoint_ip;
 use super::generation::Generation;
-use super::tree::{each, fill, list, text};
-use super::{Context, Hooks, meta, names};
+use super::tree::{each, fill, get, list, same, text};
+use super::{Hooks, meta, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of a discovery kind.
@@ -21,9 +23,18 @@ const SLICE: Hooks = Hooks {
         born: true,
         grows_on: &["/addressType", "/endpoints", "/ports", "/metadata/labels"],
     },
-    validate_create: validate,
-    validate_update: |new, old, context, errors| {
-        validate(new, context, errors);
+    rechecks: &[meta::Check::Whole],
+    warnings,
+    validate_create: |slice, _, errors| {
+        validate(slice, errors);
+        validate_endpoints(slice, errors);
+    },
+    validate_update: |new, old, _, errors| {
+        validate(new, errors);
+        // What an older server took is left alone.
+        if !same(new.get("endpoints"), old.get("endpoints")) {
+            validate_endpoints(new, errors);
+        }
         meta::immutable(new, old, &Path::Root, "addressType", errors);
     },
     ..Hooks::NONE
@@ -36,34 +47,88 @@ fn default(slice: &mut Value) {
     });
 }
 
-fn validate(slice: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate(slice: &Value, errors: &mut Errors) {
     let root = Path::Root;
     if required(slice, "addressType", "", &root, errors) {
         one_of(slice, "addressType", &["FQDN", "IPv4", "IPv6"], &root, errors);
-    }
-    for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
-        let path = root.child("endpoints");
-        let path = path.index(index);
-        let addresses = list(endpoint, "addresses");
-        if addresses.is_empty() {
-            errors.required(&path.child("addresses"), "must contain at least 1 address");
-        }
-        for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
-            if matches!(text(slice, "addressType"), "IPv4" | "IPv6") {
-                ip(address, &path.child("addresses").index(index), errors);
-            }
-        }
-        text_by(endpoint, "nodeName", names::dns_subdomain, &path, errors);
     }
     let mut seen = BTreeSet::new();
     for (index, port) in list(slice, "ports").iter().enumerate() {
         let path = root.child("ports");
         let path = path.index(index);
         let name = text(port, "name");
+        text_by(port, "name", names::dns_label, &path, errors);
         if !seen.insert(name) {
             errors.duplicate(&path.child("name"), &json!(name));
         }
-        text_by(port, "name", names::dns_label, &path, errors);
         one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &path, errors);
+        if let Some(protocol) = get(port, "appProtocol").and_then(Value::as_str) {
+            by_rule(protocol, names::label_key, &path.child("appProtocol"), errors);
+        }
+    }
+}
+
+/// The most addresses that an endpoint may have.
+const ADDRESSES_MAX: usize = 100;
+
+fn validate_endpoints(slice: &Value, errors: &mut Errors) {
+    let kind = text(slice, "addressType");
+    for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
+        let path = Path::Root.child("endpoints");
+        let path = path.index(index);
+        let at = path.child("addresses");
+        let addresses = list(endpoint, "addresses");
+        if addresses.is_empty() {
+            errors.required(&at, "must contain at least 1 address");
+        } else if addresses.len() > ADDRESSES_MAX {
+            errors.too_many(&at, addresses.len(), ADDRESSES_MAX);
+        }
+        for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
+            match kind {
+                "IPv4" | "IPv6" => address_of(kind, address, &at, index, errors),
+                "FQDN" => domain(address, &at.index(index), errors),
+                _ => {}
+            }
+        }
+        text_by(endpoint, "nodeName", names::dns_subdomain, &path, errors);
+        if let Some(name) = get(endpoint, "hostname").and_then(Value::as_str) {
+            by_rule(name, names::dns_label, &path.child("hostname"), errors);
+        }
+    }
+}
+
+fn address_of(kind: &str, address: &str, path: &Path<'_>, index: usize, errors: &mut Errors) {
+    let Ok(parsed) = address.parse::<IpAddr>() else {
+        ip(address, &path.index(index), errors);
+        return;
+    };
+    if parsed.is_ipv4() != (kind == "IPv4") {
+        errors.invalid(path, &json!(address), &format!("must be an {kind} address"));
+    }
+    endpoint_ip(address, &path.index(index), errors);
+}
+
+/// The full name of a host, with or without the dot at its end.
+fn domain(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    if name.is_empty() {
+        errors.required(path, "");
+        return;
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let faults = names::dns_subdomain(name);
+    if !faults.is_empty() {
+        errors.invalid(path, &json!(name), &faults.join(","));
+    } else if !name.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        errors.invalid(path, &json!(name), detail);
+    } else if let Some(label) = name.split('.').find(|label| !names::dns_label(label).is_empty()) {
+        errors.invalid(path, &json!(label), &names::dns_label(label).join(","));
+    }
+}
+
+fn warnings(slice: &Value, old: Option<&Value>) -> Vec<String> {
+    match text(slice, "addressType") {
+        "FQDN" if old.is_none() => vec!["spec.addressType: FQDN endpoints are deprecated".to_owned()],
+        _ => Vec::new(),
     }
 }

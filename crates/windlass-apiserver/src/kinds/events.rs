@@ -12,8 +12,11 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
     (kind == "Event").then_some(&EVENT)
 }
 
+/// Events of the core group.
+pub(super) const CORE_EVENT: Hooks = Hooks { rechecks: &[], ..EVENT };
+
 /// Events of both groups; the new group is stricter.
-pub(super) const EVENT: Hooks = Hooks {
+const EVENT: Hooks = Hooks {
     name: |_| Vec::new(),
     validate_create: |event, context, errors| {
         validate(event, context, errors);
@@ -24,31 +27,37 @@ pub(super) const EVENT: Hooks = Hooks {
     validate_update: |new, old, context, errors| {
         validate(new, context, errors);
         if !context.group.is_empty() {
-            let fields = [
-                "regarding",
-                "reason",
-                "note",
-                "deprecatedSource",
-                "deprecatedFirstTimestamp",
-                "deprecatedLastTimestamp",
-                "deprecatedCount",
-                "type",
-                "eventTime",
-                "action",
-                "related",
-                "reportingController",
-                "reportingInstance",
-            ];
             if !same(new.get("series"), old.get("series")) {
                 validate_series(new, errors);
             }
-            for field in fields {
-                meta::immutable(new, old, &Path::Root, field, errors);
+            for (field, told) in KEPT {
+                if !same(new.get(field), old.get(field)) {
+                    let value = new.get(field).unwrap_or(&Value::Null);
+                    errors.invalid(&Path::Root.child(told), value, meta::IMMUTABLE_FIELD);
+                }
             }
         }
     },
     ..Hooks::NONE
 };
+
+/// What may not change in the new group, and what it is called in refusals. The reason is looked at twice.
+const KEPT: [(&str, &str); 14] = [
+    ("regarding", "involvedObject"),
+    ("reason", "reason"),
+    ("note", "message"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+    ("reason", "reason"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+];
 
 fn validate(event: &Value, context: &Context<'_>, errors: &mut Errors) {
     let root = Path::Root;

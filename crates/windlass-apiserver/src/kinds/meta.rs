@@ -49,10 +49,29 @@ pub fn validate_create(
     labels(metadata, "labels", &path, errors);
     annotations(metadata, &path, errors);
     owners(metadata, &path, errors);
-    finalizers(metadata, builtin, &path, errors);
+    finalizers(metadata, &path, errors);
+    if builtin {
+        qualified_finalizers(metadata, &path, errors);
+    }
 }
 
-/// Checks the metadata of an update; system fields must have been kept with [`keep_system_fields`].
+/// A check of the metadata of an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// All that is asked of a new object.
+    Whole,
+    /// What may not change, and what is checked again.
+    Update,
+}
+
+/// Checks the metadata of an update as is done for every kind, before the kind's own checks; system fields must
+/// have been kept with [`keep_system_fields`].
+pub fn validate_common(new: &Value, old: &Value, namespaced: bool, errors: &mut Errors) {
+    validate_create(new, namespaced, false, names::path_segment, errors);
+    validate_update(new, old, false, errors);
+}
+
+/// Checks the metadata of an update against the old one.
 pub fn validate_update(new: &Value, old: &Value, builtin: bool, errors: &mut Errors) {
     let (new, old) =
         (get(new, "metadata").unwrap_or(&Value::Null), get(old, "metadata").unwrap_or(&Value::Null));
@@ -77,7 +96,9 @@ pub fn validate_update(new: &Value, old: &Value, builtin: bool, errors: &mut Err
     labels(new, "labels", &path, errors);
     annotations(new, &path, errors);
     owners(new, &path, errors);
-    finalizers(new, builtin, &path, errors);
+    if builtin {
+        qualified_finalizers(new, &path, errors);
+    }
 }
 
 /// Restores what no update may change: uid if left out, times of creation and deletion.
@@ -207,7 +228,7 @@ fn owners(metadata: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn finalizers(metadata: &Value, builtin: bool, path: &Path<'_>, errors: &mut Errors) {
+fn finalizers(metadata: &Value, path: &Path<'_>, errors: &mut Errors) {
     let path = path.child("finalizers");
     let all = list(metadata, "finalizers").iter().filter_map(Value::as_str).collect::<Vec<_>>();
     for name in &all {
@@ -219,11 +240,13 @@ fn finalizers(metadata: &Value, builtin: bool, path: &Path<'_>, errors: &mut Err
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         errors.invalid(&path, &metadata["finalizers"], detail);
     }
-    if !builtin {
-        return;
-    }
-    for (index, name) in all.iter().enumerate() {
-        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(name) {
+}
+
+/// Built-in kinds take only finalizers that are fully qualified.
+fn qualified_finalizers(metadata: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("finalizers");
+    for (index, name) in list(metadata, "finalizers").iter().filter_map(Value::as_str).enumerate() {
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             errors.invalid(&path.index(index), &json!(name), detail);
         }

@@ -38,7 +38,7 @@ mod tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::field::{self, Errors};
+use crate::field::Errors;
 use crate::status::Status;
 use generation::Generation;
 
@@ -105,6 +105,12 @@ pub struct Hooks {
     pub generation: Generation,
     /// Whether a create drops the `status` that the client sent.
     pub resets_status: bool,
+    /// Whether finalizers must be fully qualified.
+    pub qualifies: bool,
+    /// The checks of metadata that the kind repeats at an update, which tells each fault once more.
+    pub rechecks: &'static [meta::Check],
+    /// The same for an update of the status.
+    pub rechecks_status: &'static [meta::Check],
     /// Prepares an object that is about to be created; the status is already reset.
     pub prepare_create: fn(&mut Value, &Context<'_>),
     /// Prepares an update of the object itself, or of a subresource other than `status` that holds it
@@ -133,6 +139,9 @@ impl Hooks {
         name: names::dns_subdomain,
         generation: Generation::NONE,
         resets_status: true,
+        qualifies: true,
+        rechecks: &[meta::Check::Update],
+        rechecks_status: &[meta::Check::Update],
         prepare_create: |_, _| {},
         prepare_update: |_, _, _| {},
         prepare_status: |_, _, _| {},
@@ -156,7 +165,7 @@ impl Hooks {
         (self.default)(object);
         tree::forget_empty_lists(object);
         let mut errors = Errors::default();
-        meta::validate_create(object, context.namespaced, true, self.name, &mut errors);
+        meta::validate_create(object, context.namespaced, self.qualifies, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
         context.verdict(object, errors)?;
         (self.review)(object, None, context)
@@ -172,7 +181,7 @@ impl Hooks {
         self.generation.update(new, old);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
-        meta::validate_update(new, old, true, &mut errors);
+        self.check_metadata(self.rechecks, new, old, context, &mut errors);
         (self.validate_update)(new, old, context, &mut errors);
         context.verdict(new, errors)?;
         (self.review)(new, Some(old), context)
@@ -186,31 +195,40 @@ impl Hooks {
         tree::forget_empty_lists(new);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
-        meta::validate_update(new, old, true, &mut errors);
+        self.check_metadata(self.rechecks_status, new, old, context, &mut errors);
         (self.validate_status)(new, old, context, &mut errors);
         context.verdict(new, errors)
+    }
+
+    fn check_metadata(
+        &self,
+        rechecks: &[meta::Check],
+        new: &Value,
+        old: &Value,
+        context: &Context<'_>,
+        errors: &mut Errors,
+    ) {
+        meta::validate_common(new, old, context.namespaced, errors);
+        for check in rechecks {
+            match check {
+                meta::Check::Whole => {
+                    meta::validate_create(new, context.namespaced, self.qualifies, self.name, errors);
+                }
+                meta::Check::Update => meta::validate_update(new, old, self.qualifies, errors),
+            }
+        }
     }
 }
 
 impl Context<'_> {
-    /// Each fault is told once, though kube-apiserver repeats those of metadata for every check that finds them.
-    fn verdict(&self, object: &Value, mut errors: Errors) -> Result<(), Status> {
-        let mut told: Vec<field::Error> = Vec::with_capacity(errors.0.len());
-        errors.0.retain(|error| {
-            let new = !told.contains(error);
-            if new {
-                told.push(error.clone());
-            }
-            new
-        });
+    fn verdict(&self, object: &Value, errors: Errors) -> Result<(), Status> {
+        // Events of both groups are one kind to the real server, which knows it by its older name.
+        let group = if self.kind == "Event" { "" } else { self.group };
         match errors.is_empty() {
             true => Ok(()),
-            false => Err(Status::invalid(
-                self.group,
-                self.kind,
-                tree::text_at(object, &["metadata", "name"]),
-                errors,
-            )),
+            false => {
+                Err(Status::invalid(group, self.kind, tree::text_at(object, &["metadata", "name"]), errors))
+            }
         }
     }
 }

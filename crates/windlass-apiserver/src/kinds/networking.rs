@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::check::{by_rule, in_range, one_of, port_or_name, required, required_by, selector, text_by};
+use super::check::{
+    by_rule, cidr, domain_path, in_range, one_of, port_or_name, required, required_by, selector, text_by,
+};
 use super::generation::Generation;
 use super::tree::{each, existing, fill, get, int, is_zero, list, set, sub, text, text_at};
 use super::{Context, Hooks, meta, names};
@@ -22,6 +24,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const INGRESS: Hooks = Hooks {
+    rechecks: &[meta::Check::Update, meta::Check::Whole],
     admit: default_class,
     generation: Generation::SPEC,
     validate_create: validate_ingress,
@@ -30,6 +33,7 @@ const INGRESS: Hooks = Hooks {
 };
 
 const INGRESS_CLASS: Hooks = Hooks {
+    rechecks: &[meta::Check::Update, meta::Check::Whole],
     default: |object| {
         if let Some(parameters) = existing(sub(object, "spec"), "parameters") {
             fill(parameters, "scope", "Cluster");
@@ -67,6 +71,7 @@ const SERVICE_CIDR: Hooks = Hooks {
 };
 
 const IP_ADDRESS: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole, meta::Check::Update],
     name: |name| match name.parse::<std::net::IpAddr>() {
         Ok(_) => Vec::new(),
         Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
@@ -219,7 +224,10 @@ fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 fn validate_class(class: &Value, _: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&class["spec"], Path::Root.child("spec"));
-    required(spec, "controller", "", &path, errors);
+    if text(spec, "controller").len() > 250 {
+        errors.too_long(&path.child("controller"), 250);
+    }
+    domain_path(spec, "controller", &path, errors);
     if let Some(parameters) = get(spec, "parameters") {
         let path = path.child("parameters");
         for field in ["kind", "name"] {
@@ -335,36 +343,4 @@ fn validate_peer(peer: &Value, path: &Path<'_>, errors: &mut Errors) {
     if selects {
         errors.forbidden(path, "may not specify both ipBlock and another peer");
     }
-}
-
-/// A block of addresses.
-#[derive(Clone, Copy)]
-struct Block {
-    bits: u128,
-    width: u32,
-    prefix: u32,
-}
-
-impl Block {
-    fn strictly_contains(&self, other: &Block) -> bool {
-        let shift = self.width - self.prefix;
-        let head = |bits: u128| bits.checked_shr(shift).unwrap_or(0);
-        self.width == other.width && self.prefix < other.prefix && head(self.bits) == head(other.bits)
-    }
-}
-
-fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Block> {
-    let parsed = value.split_once('/').and_then(|(address, prefix)| {
-        let prefix = prefix.parse::<u32>().ok()?;
-        let (bits, width) = match address.parse::<std::net::IpAddr>().ok()? {
-            std::net::IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
-            std::net::IpAddr::V6(address) => (u128::from(address), 128),
-        };
-        (prefix <= width).then_some(Block { bits, width, prefix })
-    });
-    if parsed.is_none() {
-        let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-        errors.invalid(path, &json!(value), detail);
-    }
-    parsed
 }

@@ -26,6 +26,8 @@ pub(super) fn hooks(group: &str, kind: &str) -> Option<&'static Hooks> {
 const SPEC_GENERATION: Hooks = Hooks { generation: Generation::SPEC, ..Hooks::NONE };
 
 const RUNTIME_CLASS: Hooks = Hooks {
+    qualifies: false,
+    rechecks: &[meta::Check::Whole, meta::Check::Update],
     validate_create: |object, _, errors| {
         required_by(object, "handler", names::dns_label, &Path::Root, errors);
     },
@@ -37,6 +39,8 @@ const RUNTIME_CLASS: Hooks = Hooks {
 };
 
 const FLOW_SCHEMA: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole],
+    rechecks_status: &[],
     default: |object| fill_zero(sub(object, "spec"), "matchingPrecedence", 1000),
     generation: Generation::SPEC,
     validate_create: validate_flow_schema,
@@ -45,6 +49,8 @@ const FLOW_SCHEMA: Hooks = Hooks {
 };
 
 const PRIORITY_LEVEL: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole],
+    rechecks_status: &[],
     default: default_priority_level,
     generation: Generation::SPEC,
     validate_create: validate_priority_level,

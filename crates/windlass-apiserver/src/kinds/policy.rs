@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::check::{at_most_all, count_or_percent, not_negative, one_of, selector};
 use super::generation::Generation;
 use super::tree::get;
-use super::{Context, Hooks};
+use super::{Context, Hooks, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of a policy kind.
@@ -14,6 +14,11 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const BUDGET: Hooks = Hooks {
+    // Budgets are the one kind that checks nothing of its metadata by itself.
+    name: names::path_segment,
+    qualifies: false,
+    rechecks: &[],
+    rechecks_status: &[],
     generation: Generation::SPEC,
     validate_create: validate,
     validate_update: |new, _, context, errors| validate(new, context, errors),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::check::{required, required_by};
 use super::tree::{each, fill_zero, is_zero, list, same, sub, text};
-use super::{Context, Hooks, names};
+use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -19,6 +19,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const ROLE: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole, meta::Check::Update],
     name: names::path_segment,
     validate_create: validate_role,
     validate_update: |new, _, context, errors| validate_role(new, context, errors),
@@ -26,6 +27,7 @@ const ROLE: Hooks = Hooks {
 };
 
 const BINDING: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole, meta::Check::Update],
     default: default_binding,
     name: names::path_segment,
     validate_create: validate_binding,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::check::{by_rule, one_of, required, text_by};
 use super::generation::Generation;
-use super::meta::{IMMUTABLE_FIELD, immutable};
+use super::meta::{Check, IMMUTABLE_FIELD, immutable};
 use super::tree::{existing, fill, get, is_zero, list, same, set, sub, text};
 use super::{Context, Hooks, core, names};
 use crate::field::{Errors, Path};
@@ -23,6 +23,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 }
 
 const STORAGE_CLASS: Hooks = Hooks {
+    rechecks: &[Check::Whole, Check::Update],
     default: |object| {
         fill(object, "reclaimPolicy", "Delete");
         fill(object, "volumeBindingMode", "Immediate");
@@ -53,6 +54,7 @@ const CSI_DRIVER: Hooks = Hooks {
 };
 
 const CSI_NODE: Hooks = Hooks {
+    rechecks: &[Check::Whole],
     validate_create: validate_csi_node,
     validate_update: |new, old, context, errors| {
         validate_csi_node(new, context, errors);
@@ -68,6 +70,7 @@ const CSI_NODE: Hooks = Hooks {
 };
 
 const ATTACHMENT: Hooks = Hooks {
+    rechecks: &[Check::Whole],
     default: |object| {
         if let Some(inline) =
             existing(sub(object, "spec"), "source").and_then(|source| existing(source, "inlineVolumeSpec"))
@@ -84,6 +87,7 @@ const ATTACHMENT: Hooks = Hooks {
 };
 
 const CAPACITY: Hooks = Hooks {
+    rechecks: &[Check::Whole, Check::Update],
     validate_create: |object, _, errors| {
         let path = Path::Root.child("storageClassName");
         by_rule(text(object, "storageClassName"), names::dns_subdomain, &path, errors);
@@ -97,6 +101,7 @@ const CAPACITY: Hooks = Hooks {
 };
 
 const ATTRIBUTES_CLASS: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     admit: |object, old, _| {
         if old.is_none() {
             core::storage::protect(object, "kubernetes.io/vac-protection");

@@ -63,7 +63,23 @@ pub(super) fn types(table: &'static str) -> Types {
     for row in &rows {
         types.add(structure(row, &rows, &ids));
     }
+    for (index, row) in rows.iter().enumerate() {
+        for field in row.fields.iter().filter(|field| field.mt == "granular") {
+            part(&mut types, index, field.n);
+        }
+    }
     types
+}
+
+/// Gives a field a type of its own that is not one value to server-side apply, though the type as such is one: the
+/// field has the last word.
+fn part(types: &mut Types, holder: usize, name: &str) {
+    let id = TypeId(u32::try_from(types.structs.len()).expect("fewer than 2^32 types"));
+    let field = types.structs[holder].fields.iter_mut().find(|field| field.name == name);
+    let Some(Field { ty: Type::Struct(whole), .. }) = field else { return };
+    let whole = std::mem::replace(whole, id);
+    let parts = Struct { atomic: false, ..types.get(whole).clone() };
+    types.structs.push(parts);
 }
 
 fn structure(row: &TypeRow<'static>, rows: &[TypeRow<'static>], ids: &HashMap<&str, usize>) -> Struct {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::service::{needs_cluster_ip, needs_health_port, needs_node_port, node_ports};
+use super::service_rules;
 use crate::field::{Errors, Path};
 use crate::kinds::Context;
 use crate::kinds::tree::{
@@ -29,7 +30,8 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
     normalize_ips(spec, old_spec);
     let mut errors = Errors::default();
     let mut held = Held { context, found: None };
-    if needs_cluster_ip(spec) {
+    service_rules::addresses(spec, &Path::Root.child("spec"), &mut errors);
+    if needs_cluster_ip(spec) && errors.is_empty() {
         families(spec, old_spec, &mut errors);
         if errors.is_empty() {
             cluster_ip(spec, old_spec, &mut held, &mut errors);

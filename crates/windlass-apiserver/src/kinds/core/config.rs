@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 
 use crate::field::{Errors, Path};
 use crate::kinds::check::by_rule;
-use crate::kinds::meta::immutable;
+use crate::kinds::meta::{Check, immutable};
 use crate::kinds::tree::{
     entries, fill_zero, flag, get, is_zero, list, remove, same, set, sub, text, text_at,
 };
 use crate::kinds::{Hooks, names};
 
 pub(super) const SECRET: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     default: default_secret,
     validate_create: |secret, _, errors| validate_secret(secret, errors),
     validate_update: |new, old, _, errors| {
@@ -25,6 +26,7 @@ pub(super) const SECRET: Hooks = Hooks {
 };
 
 pub(super) const CONFIG_MAP: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     validate_create: |map, _, errors| validate_config_map(map, errors),
     validate_update: |new, old, _, errors| {
         keep_if_immutable(new, old, &["data", "binaryData"], errors);
@@ -34,6 +36,7 @@ pub(super) const CONFIG_MAP: Hooks = Hooks {
 };
 
 pub(super) const SERVICE_ACCOUNT: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     prepare_create: |object, _| clean_references(object),
     prepare_update: |object, _, _| clean_references(object),
     ..Hooks::NONE

@@ -8,7 +8,7 @@ use crate::codec::Quantity;
 use crate::field::{Errors, Path};
 use crate::kinds::Hooks;
 use crate::kinds::check::{by_rule, quantity};
-use crate::kinds::meta::{IMMUTABLE_FIELD, NOT_NEGATIVE};
+use crate::kinds::meta::{Check, IMMUTABLE_FIELD, NOT_NEGATIVE};
 use crate::kinds::names;
 use crate::kinds::pod::STANDARD_RESOURCES;
 use crate::kinds::tree::{each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
@@ -21,6 +21,7 @@ pub(super) const LIMIT_RANGE: Hooks = Hooks {
         fill_zero(sub(object, "metadata"), "name", uid);
     },
     validate_create: |object, _, errors| validate_limits(object, errors),
+    rechecks: &[Check::Whole],
     validate_update: |new, _, _, errors| validate_limits(new, errors),
     ..Hooks::NONE
 };
@@ -38,6 +39,7 @@ pub(super) const RESOURCE_QUOTA: Hooks = Hooks {
             errors.invalid(&path.child("scopes"), &new["spec"]["scopes"], IMMUTABLE_FIELD);
         }
     },
+    validate_status: |new, _, _, errors| validate_quota_status(new, errors),
     ..Hooks::NONE
 };
 
@@ -136,21 +138,48 @@ fn validate_quota(quota: &Value, errors: &mut Errors) {
     for (name, amount) in entries(spec, "hard") {
         let hard = path.child("hard");
         let at = hard.key(name);
-        by_rule(name, names::label_key, &at, errors);
-        if !name.contains('/') && !STANDARD_RESOURCES.contains(&name.as_str()) && !name.contains("hugepages-")
-        {
-            errors.invalid(&at, &json!(name), "must be a standard resource type or fully qualified");
-            errors.invalid(&at, &json!(name), "must be a standard resource for quota");
-        }
-        let Some(value) = quantity(amount) else { continue };
-        if value < Quantity::from_i64(0) {
-            errors.invalid(&at, amount, NOT_NEGATIVE);
-        }
-        if counts_whole(name) && !value.is_whole() {
-            errors.invalid(&at, amount, "must be an integer");
-        }
+        quota_name(name, &at, errors);
+        amount_of(name, amount, &at, errors);
     }
     scopes(spec, &path, errors);
+}
+
+fn quota_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    let unqualified =
+        !name.contains('/') && !STANDARD_RESOURCES.contains(&name) && !name.contains("hugepages-");
+    let faults = names::label_key(name);
+    for fault in &faults {
+        errors.invalid(path, &json!(name), fault);
+    }
+    if unqualified && faults.is_empty() {
+        errors.invalid(path, &json!(name), "must be a standard resource type or fully qualified");
+    }
+    if unqualified {
+        errors.invalid(path, &json!(name), "must be a standard resource for quota");
+    }
+}
+
+/// An amount of a resource is not negative, and whole if the resource is counted.
+pub(super) fn amount_of(name: &str, amount: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let Some(value) = quantity(amount) else { return };
+    if value < Quantity::from_i64(0) {
+        errors.invalid(path, amount, NOT_NEGATIVE);
+    }
+    if counts_whole(name) && !value.is_whole() {
+        errors.invalid(path, amount, "must be an integer");
+    }
+}
+
+fn validate_quota_status(quota: &Value, errors: &mut Errors) {
+    let status = Path::Root.child("status");
+    for field in ["hard", "used"] {
+        for (name, amount) in entries(&quota["status"], field) {
+            let amounts = status.child(field);
+            let at = amounts.key(name);
+            quota_name(name, &at, errors);
+            amount_of(name, amount, &at, errors);
+        }
+    }
 }
 
 fn counts_whole(name: &str) -> bool {

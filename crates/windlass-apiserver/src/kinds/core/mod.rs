@@ -12,6 +12,7 @@ pub(crate) mod volume;
 mod workload;
 
 use super::Hooks;
+pub(crate) use service_rules::endpoint_ip;
 
 /// The hooks of a core kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -27,7 +28,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
         "LimitRange" => &limits::LIMIT_RANGE,
         "ResourceQuota" => &limits::RESOURCE_QUOTA,
         "ServiceAccount" => &config::SERVICE_ACCOUNT,
-        "Event" => &super::events::EVENT,
+        "Event" => &super::events::CORE_EVENT,
         "Node" => &node::NODE,
         "PersistentVolume" => &storage::VOLUME,
         "PersistentVolumeClaim" => &storage::CLAIM,

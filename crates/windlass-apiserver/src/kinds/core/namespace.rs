@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use crate::field::{Errors, Path};
 use crate::kinds::check::by_rule;
 use crate::kinds::tree::{fill_zero, list, restore, set, sub, text_at};
-use crate::kinds::{Context, Hooks, names};
+use crate::kinds::{Context, Hooks, meta, names};
 
 /// The finalizer that holds a namespace until its content is gone.
 const FINALIZER: &str = "kubernetes";
 
 pub(super) const NAMESPACE: Hooks = Hooks {
+    rechecks: &[meta::Check::Whole, meta::Check::Update],
     default,
     name: names::dns_label,
     prepare_create,

@@ -1,10 +1,14 @@
 //! Nodes.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use crate::field::{Errors, Path};
-use crate::kinds::check::{one_of, required, required_by};
-use crate::kinds::tree::{get, list, same, set, sub, text};
+use super::limits::amount_of;
+use crate::field::{Errors, Path, Reason};
+use crate::kinds::check::{by_rule, cidr, one_of, required};
+use crate::kinds::meta::Check;
+use crate::kinds::tree::{entries, get, list, same, set, sub, text};
 use crate::kinds::{Context, Hooks, names};
 use crate::status::Status;
 
@@ -13,10 +17,12 @@ pub(super) const NODE: Hooks = Hooks {
     admit,
     resets_status: false,
     validate_create: |node, _, errors| validate(node, errors),
+    rechecks: &[Check::Whole, Check::Update],
     validate_update: |new, old, _, errors| {
         validate(new, errors);
         validate_update(new, old, errors);
     },
+    validate_status: |new, old, _, errors| validate_update(new, old, errors),
     ..Hooks::NONE
 };
 
@@ -55,22 +61,65 @@ fn admit(node: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Result<(), S
 }
 
 fn validate(node: &Value, errors: &mut Errors) {
-    // The real server looks for taints in the metadata, in its words at least.
-    let path = Path::Root.child("metadata");
-    let path = path.child("taints");
-    for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
-        let path = path.index(index);
-        required_by(taint, "key", names::label_key, &path, errors);
-        required(taint, "effect", "", &path, errors);
-        if text(taint, "effect").is_empty() {
-            continue;
-        }
-        one_of(taint, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path, errors);
+    taints(node, errors);
+    resources(node, errors);
+    let spec = Path::Root.child("spec");
+    let path = spec.child("podCIDRs");
+    let blocks = list(&node["spec"], "podCIDRs").iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    let parsed =
+        blocks.iter().enumerate().filter_map(|(index, block)| cidr(block, &path.index(index), errors));
+    let parsed = parsed.collect::<Vec<_>>();
+    let paired = parsed.len() == 2 && parsed[0].width != parsed[1].width;
+    if blocks.len() > 1 && parsed.len() == blocks.len() && !paired {
+        let detail = "may specify no more than one CIDR for each IP family";
+        errors.invalid(&path, &node["spec"]["podCIDRs"], detail);
     }
 }
 
-fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
-    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+fn taints(node: &Value, errors: &mut Errors) {
+    // The real server looks for taints in the metadata, in its words at least.
+    let path = Path::Root.child("metadata");
+    let path = path.child("taints");
+    let mut seen = BTreeSet::new();
+    for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
+        let path = path.index(index);
+        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        by_rule(key, names::label_key, &path.child("key"), errors);
+        let faults = names::label_value(value);
+        if !faults.is_empty() {
+            errors.invalid(&path.child("value"), &json!(value), &faults.join(";"));
+        }
+        if required(taint, "effect", "", &path, errors) {
+            one_of(taint, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path, errors);
+        }
+        if !seen.insert((effect, key)) {
+            let time = taint.get("timeAdded").unwrap_or(&Value::Null);
+            let shown = json!({"Key": key, "Value": value, "Effect": effect, "TimeAdded": time});
+            let detail = "taints must be unique by key and effect pair";
+            errors.push(Reason::Duplicate, &path, format!("Duplicate value: {shown}: {detail}"));
+        }
+    }
+}
+
+fn resources(node: &Value, errors: &mut Errors) {
+    let status = Path::Root.child("status");
+    for field in ["capacity", "allocatable"] {
+        for (name, amount) in entries(&node["status"], field) {
+            amount_of(name, amount, &status.child(field).child(name), errors);
+        }
+    }
+}
+
+fn validate_update(node: &Value, before: &Value, errors: &mut Errors) {
+    resources(node, errors);
+    let addresses = list(&node["status"], "addresses");
+    for (index, address) in addresses.iter().enumerate() {
+        if addresses[..index].contains(address) {
+            let status = Path::Root.child("status");
+            errors.duplicate(&status.child("addresses").index(index), address);
+        }
+    }
+    let (new, old, path) = (&node["spec"], &before["spec"], Path::Root.child("spec"));
     if !list(old, "podCIDRs").is_empty() && !same(new.get("podCIDRs"), old.get("podCIDRs")) {
         let detail = "node updates may not change podCIDR except from \"\" to valid";
         errors.forbidden(&path.child("podCIDRs"), detail);
@@ -79,4 +128,5 @@ fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
         let detail = "node updates may not change providerID except from \"\" to valid";
         errors.forbidden(&path.child("providerID"), detail);
     }
+    taints(node, errors);
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{allocate, service_rules};
 use crate::kinds::tree::{each, fill, fill_zero, int, is_zero, list, remove, restore, same, set, sub, text};
-use crate::kinds::{Context, Hooks, names};
+use crate::kinds::{Context, Hooks, meta, names};
 
 pub(super) const SERVICE: Hooks = Hooks {
     default,
@@ -21,6 +21,7 @@ pub(super) const SERVICE: Hooks = Hooks {
 };
 
 pub(super) const ENDPOINTS: Hooks = Hooks {
+    rechecks: &[meta::Check::Update, meta::Check::Whole],
     default: |object| {
         each(object, "subsets", |subset| each(subset, "ports", |port| fill_zero(port, "protocol", "TCP")));
     },

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::service::{externally_accessible, needs_cluster_ip, needs_health_port};
 use crate::field::{Errors, Path};
-use crate::kinds::check::{by_rule, in_range, ip, one_of, port_or_name, required, text_by};
+use crate::kinds::check::{by_rule, cidr, in_range, ip, one_of, port_or_name, required, text_by};
 use crate::kinds::meta::labels;
 use crate::kinds::names;
 use crate::kinds::tree::{get, int, is_zero, list, same, text};
@@ -30,26 +30,12 @@ pub(super) fn validate(service: &Value, errors: &mut Errors) {
     ports(spec, &path, errors);
     labels(spec, "selector", &path, errors);
     one_of(spec, "sessionAffinity", &["ClientIP", "None"], &path, errors);
-    if needs_cluster_ip(spec) {
-        for (index, address) in list(spec, "clusterIPs").iter().filter_map(Value::as_str).enumerate() {
-            if address != "None" {
-                ip(address, &path.child("clusterIPs").index(index), errors);
-            }
-        }
-    }
-    if needs_cluster_ip(spec) {
-        one_of(
-            spec,
-            "ipFamilyPolicy",
-            &["PreferDualStack", "RequireDualStack", "SingleStack"],
-            &path,
-            errors,
-        );
-    }
+    addresses(spec, &path, errors);
     for (index, address) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
         ip(address, &path.child("externalIPs").index(index), errors);
     }
     one_of(spec, "type", &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], &path, errors);
+    source_ranges(spec, &path, errors);
     if kind != "LoadBalancer" {
         for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
             if get(spec, field).is_some() {
@@ -58,6 +44,46 @@ pub(super) fn validate(service: &Value, errors: &mut Errors) {
         }
     }
     traffic(spec, &path, errors);
+}
+
+/// Checks the addresses of a service, and what goes with them. This comes before anything is allocated, too.
+pub(super) fn addresses(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if text(spec, "type") == "ExternalName" {
+        return;
+    }
+    let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+    one_of(spec, "ipFamilyPolicy", &policies, path, errors);
+    let at = path.child("clusterIPs");
+    let all = list(spec, "clusterIPs").iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    let known = errors.0.len();
+    for (index, address) in all.iter().enumerate() {
+        if *address != "None" {
+            ip(address, &at.index(index), errors);
+        }
+    }
+    if errors.0.len() > known || all.first() == Some(&"None") {
+        return;
+    }
+    for (index, (address, family)) in all.iter().zip(list(spec, "ipFamilies")).enumerate() {
+        let family = family.as_str().unwrap_or("");
+        let found = if address.contains(':') { "IPv6" } else { "IPv4" };
+        if matches!(family, "IPv4" | "IPv6") && found != family {
+            let detail = format!("expected an {family} value as indicated by `ipFamilies[{index}]`");
+            errors.invalid(&at.index(index), &json!(address), &detail);
+        }
+    }
+}
+
+fn source_ranges(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let ranges = list(spec, "loadBalancerSourceRanges");
+    // The real server spells the field so.
+    let at = path.child("LoadBalancerSourceRanges");
+    if !ranges.is_empty() && text(spec, "type") != "LoadBalancer" {
+        errors.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+    }
+    for (index, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
+        cidr(range.trim(), &at.index(index), errors);
+    }
 }
 
 fn external_name(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -202,7 +228,7 @@ pub(super) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
 }
 
 /// An address that traffic can be sent to from elsewhere.
-fn endpoint_ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
+pub(crate) fn endpoint_ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
     ip(value, path, errors);
     let Ok(address) = value.parse::<std::net::IpAddr>() else {
         errors.invalid(path, &json!(value), "must be a valid IP address");

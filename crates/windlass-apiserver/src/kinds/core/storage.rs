@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::volume;
+use crate::codec::Quantity;
 use crate::field::{Errors, Path};
 use crate::kinds::check::{one_of, quantity, required, selector, text_by};
-use crate::kinds::meta::IMMUTABLE_FIELD;
+use crate::kinds::meta::{Check, IMMUTABLE_FIELD};
 use crate::kinds::names;
 use crate::kinds::pod::review;
 use crate::kinds::tree::{
-    entries, fill, fill_zero, flag, get, is_zero, list, remove, restore, same, seconds, set, sub, text,
-    text_at,
+    entries, existing, fill, fill_zero, flag, get, is_zero, list, remove, restore, same, seconds, set, sub,
+    text, text_at,
 };
 use crate::kinds::{Context, Hooks};
 use crate::status::Status;
@@ -21,7 +22,11 @@ pub(super) const VOLUME: Hooks = Hooks {
     prepare_create: prepare_volume,
     prepare_status: time_of_phase,
     validate_create: |object, _, errors| validate_volume(object, errors),
+    rechecks: &[Check::Whole, Check::Whole],
+    warnings: |volume, _| volume_warnings(volume),
     validate_update: |new, old, _, errors| {
+        // The real server does so twice, and tells each fault twice.
+        validate_volume(new, errors);
         validate_volume(new, errors);
         update_volume(new, old, errors);
     },
@@ -29,6 +34,7 @@ pub(super) const VOLUME: Hooks = Hooks {
 };
 
 pub(super) const CLAIM: Hooks = Hooks {
+    rechecks: &[Check::Update, Check::Whole],
     default: default_claim,
     admit: admit_claim,
     prepare_create: prepare_claim,
@@ -237,9 +243,20 @@ fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
     if text(old_spec, "volumeName").is_empty() {
         restore(&mut munged, old_spec, "volumeName");
     }
+    // A claim that was made before there was a default class may still get one.
+    let class = |claim: &Value| claim.pointer("/spec/storageClassName").filter(|c| !c.is_null()).cloned();
+    let annotated = old.pointer("/metadata/annotations/volume.beta.kubernetes.io~1storage-class");
+    if class(old).is_none()
+        && class(new).is_some()
+        && annotated.is_none_or(|a| Some(a) == class(new).as_ref())
+    {
+        restore(&mut munged, old_spec, "storageClassName");
+    }
     if bound {
-        let requests = old_spec.pointer("/resources").cloned().unwrap_or_default();
-        restore(sub(&mut munged, "resources"), &requests, "requests");
+        let held = old_spec.pointer("/resources/requests").cloned().unwrap_or_default();
+        if let Some(requests) = existing(&mut munged, "resources").and_then(|r| existing(r, "requests")) {
+            restore(requests, &held, "storage");
+        }
         restore(&mut munged, old_spec, "volumeAttributesClassName");
     }
     mirror_data_source(&mut munged);
@@ -249,15 +266,15 @@ fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
                       bound claims";
         errors.forbidden(&path, detail);
-    } else {
-        let size = |value: Option<&Value>| value.and_then(quantity);
-        let wanted = size(spec.pointer("/resources/requests/storage"));
-        let shrinks = wanted < size(old_spec.pointer("/resources/requests/storage"));
-        if shrinks && wanted < size(old.pointer("/status/capacity/storage")) {
-            let at = path.child("resources");
-            let at = at.child("requests");
-            errors.forbidden(&at.child("storage"), "field can not be less than status.capacity");
-        }
+    }
+    let nothing = Quantity::from_i64(0);
+    let size = |value: Option<&Value>| value.and_then(quantity).unwrap_or_else(|| nothing.clone());
+    let wanted = size(spec.pointer("/resources/requests/storage"));
+    let shrinks = wanted < size(old_spec.pointer("/resources/requests/storage"));
+    if shrinks && wanted <= size(old.pointer("/status/capacity/storage")) {
+        let at = path.child("resources");
+        let at = at.child("requests");
+        errors.forbidden(&at.child("storage"), "field can not be less than status.capacity");
     }
     if !same(spec.get("volumeMode"), old_spec.get("volumeMode")) {
         errors.invalid(&Path::Root.child("volumeMode"), &spec["volumeMode"], IMMUTABLE_FIELD);
@@ -336,6 +353,17 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
     }
     text_by(spec, "storageClassName", names::dns_subdomain, &path, errors);
     one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
+}
+
+fn volume_warnings(volume: &Value) -> Vec<String> {
+    match text_at(volume, &["spec", "persistentVolumeReclaimPolicy"]) {
+        "Recycle" => vec![
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
+             approach is to use dynamic provisioning."
+                .to_owned(),
+        ],
+        _ => Vec::new(),
+    }
 }
 
 fn update_volume(new: &Value, old: &Value, errors: &mut Errors) {

@@ -8,9 +8,10 @@ use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
 use crate::kinds::pod::{admit, defaults, qos, review, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
-use crate::kinds::{Context, Hooks};
+use crate::kinds::{Context, Hooks, meta};
 
 pub(super) const POD: Hooks = Hooks {
+    rechecks: &[meta::Check::Update, meta::Check::Whole],
     default: defaults::pod,
     admit: admit::admit,
     generation: Generation::SPEC,
@@ -44,6 +45,7 @@ pub(super) const POD_TEMPLATE: Hooks = Hooks {
 };
 
 pub(super) const REPLICATION_CONTROLLER: Hooks = Hooks {
+    warnings: warnings::of_workload,
     default: default_replication_controller,
     generation: Generation::SPEC,
     validate_create: |object, _, errors| validate_replication_controller(object, errors),

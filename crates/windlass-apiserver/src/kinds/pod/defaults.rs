@@ -1,9 +1,9 @@
 //! Defaults of pod specs. Some belong to pods alone, so that a new default does not change stored templates.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::kinds::core::volume;
-use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, set, sub, text};
+use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, list, set, sub, text};
 
 /// Defaults of a `Pod`.
 pub(crate) fn pod(pod: &mut Value) {
@@ -21,6 +21,22 @@ pub(crate) fn pod(pod: &mut Value) {
         set(spec, "terminationGracePeriodSeconds", 1);
     }
     pod_spec(spec);
+    if let Some(status) = existing(pod, "status") {
+        addresses(status);
+    }
+}
+
+/// The address of a pod stands in two fields, of which the older one decides.
+fn addresses(status: &mut Value) {
+    let one = text(status, "podIP").to_owned();
+    let first = list(status, "podIPs").first().map(|first| text(first, "ip").to_owned());
+    match first {
+        Some(first) if one.is_empty() => set(status, "podIP", first),
+        first if !one.is_empty() && first.as_ref() != Some(&one) => {
+            set(status, "podIPs", json!([{"ip": one}]));
+        }
+        _ => {}
+    }
 }
 
 /// Defaults of a `PodTemplateSpec`, found by its field name.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{qos, validate};
 use crate::field::{Errors, Path};
 use crate::kinds::Context;
+use crate::kinds::check::required;
 use crate::kinds::meta::immutable;
 use crate::kinds::tree::{
     each, entries, existing, get, int, list, remove, restore, same, set, sub, text, text_at,
@@ -78,6 +79,11 @@ fn pod(new: &Value, old: &Value, errors: &mut Errors) {
         if list(new, field).len() != list(old, field).len() {
             errors.forbidden(&path.child(field), "pod updates may not add or remove containers");
             return;
+        }
+        // The check of the spec has found this once already, and the real server tells it twice.
+        for (index, container) in list(new, field).iter().enumerate() {
+            let containers = path.child(field);
+            required(container, "image", "", &containers.index(index), errors);
         }
     }
     if !deadline(new, old, &path, errors) {

@@ -52,11 +52,45 @@ pub(crate) fn template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+fn dns_config(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("dnsConfig");
+    let config = get(spec, "dnsConfig");
+    let servers = config.map_or(&[][..], |config| list(config, "nameservers"));
+    if text(spec, "dnsPolicy") == "None" && servers.is_empty() {
+        match config {
+            None => errors.required(&path, "must provide `dnsConfig` when `dnsPolicy` is None"),
+            Some(_) => {
+                let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+                errors.required(&path.child("nameservers"), detail);
+            }
+        }
+        return;
+    }
+    let Some(config) = config else { return };
+    if servers.len() > 3 {
+        let detail = "must not have more than 3 nameservers";
+        errors.invalid(&path.child("nameservers"), &config["nameservers"], detail);
+    }
+    for (index, server) in servers.iter().filter_map(Value::as_str).enumerate() {
+        check::ip(server, &path.child("nameservers").index(index), errors);
+    }
+    if list(config, "searches").len() > 32 {
+        let detail = "must not have more than 32 search paths";
+        errors.invalid(&path.child("searches"), &config["searches"], detail);
+    }
+    for (index, option) in list(config, "options").iter().enumerate() {
+        if text(option, "name").is_empty() {
+            errors.required(&path.child("options").index(index), "must not be empty");
+        }
+    }
+}
+
 fn spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     let mounted = volumes::validate(spec, path, errors);
     containers::validate(spec, &mounted, path, errors);
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, errors);
     one_of(spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path, errors);
+    dns_config(spec, path, errors);
     meta::labels(spec, "nodeSelector", path, errors);
     security_context(spec, path, errors);
     for (index, secret) in list(spec, "imagePullSecrets").iter().enumerate() {
