@@ -128,7 +128,7 @@ fn generate_selector(job: &mut Value) {
 }
 
 fn validate_job(job: &Value, errors: &mut Errors) {
-    if !flag(&job["spec"], "manualSelector") {
+    if !flag(&job["spec"], "manualSelector") && get(&job["spec"], "selector").is_some() {
         validate_generated_selector(job, errors);
     }
     validate_whole_spec(job, errors);

@@ -190,12 +190,35 @@ pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
 
 /// What the server warns of in services.
 pub(super) fn warnings(service: &Value) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if !is_zero(service.pointer("/spec/externalIPs")) {
-        let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
-        warnings.push(text.to_owned());
-    }
-    warnings
+    let spec = &service["spec"];
+    let headless = text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None";
+    let external_name = text(spec, "type") == "ExternalName";
+    let external_ips = !is_zero(spec.get("externalIPs"));
+    let found = [
+        (
+            headless && !text(spec, "loadBalancerIP").is_empty(),
+            "spec.loadBalancerIP is ignored for headless services",
+        ),
+        (headless && external_ips, "spec.externalIPs is ignored for headless services"),
+        (
+            headless && text(spec, "sessionAffinity") != "None",
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+        (
+            external_ips && !headless && !external_name,
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+        ),
+        (external_ips && external_name, "spec.externalIPs is ignored when spec.type is \"ExternalName\""),
+        (
+            !external_name && !text(spec, "externalName").is_empty(),
+            "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+        ),
+        (
+            text(spec, "trafficDistribution") == "PreferClose",
+            "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
+        ),
+    ];
+    found.iter().filter(|(warn, _)| *warn).map(|(_, text)| (*text).to_owned()).collect()
 }
 
 /// Checks endpoints.
