@@ -19,11 +19,13 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
         };
         tree["apiVersion"] = json!(own);
     }
-    if let Flavor::Custom { definition, version, .. } = &resource.flavor {
-        // A definition may have changed since the object was stored: what it says now is what clients read.
-        let version = &definition.versions[*version];
-        version.prune(&mut tree, &mut Vec::new());
-        version.default(&mut tree);
+    if let Flavor::Custom { definition, .. } = &resource.flavor
+        && let Some(stored) = definition.storage()
+    {
+        // A definition may have changed since the object was stored: what it says now of the stored version is what
+        // clients read, in whichever version.
+        stored.prune(&mut tree, &mut Vec::new());
+        stored.default(&mut tree);
     }
     tree
 }

@@ -101,7 +101,6 @@ impl Server {
                 let mut errors = Errors::default();
                 meta::validate_create(tree, resource.namespaced, false, names::dns_subdomain, &mut errors);
                 version.validate(tree, None, &mut errors);
-                call.warnings.extend(version.deprecation.clone());
                 verdict(resource, tree, errors)
             }
         }

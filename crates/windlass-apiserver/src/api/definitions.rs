@@ -11,6 +11,7 @@ use super::server::{Call, Server};
 use crate::codec::scalar::time::{self, Precision};
 use crate::crd::{self, Definition, Names};
 use crate::json::{object_entry, str_at};
+use crate::managed;
 use crate::status::Result;
 use crate::store::{Kind, Object};
 
@@ -58,7 +59,20 @@ impl Server {
             .filter(|(other, definition)| *other != name && definition.group == group)
             .map(|(_, definition)| definition.names.clone())
             .collect();
+        let before = tree.clone();
         crd::establish(&mut tree, &accepted.iter().collect::<Vec<_>>(), call.now);
+        // The controllers that do this in kube-apiserver write the status under its name.
+        let (types, root) = resource.types();
+        let write = managed::Write {
+            manager: "kube-apiserver",
+            api_version: &resource.api_version(),
+            kind: &resource.kind,
+            subresource: "status",
+            now: call.now,
+            reset: managed::Reset::Only(&[&["status"]]),
+        };
+        managed::update(&managed::Schema::builtin(types, root), Some(&before), &mut tree, &write);
+        managed::settle(&before, &mut tree);
         let object = self.put(resource, Some(object), tree, false)?;
         let tree = self.load(resource, &object);
         self.serve(&tree, object.revision());

@@ -134,6 +134,10 @@ impl Server {
         check_options(call)?;
         let filter = Filter::parse(call)?;
         let include = Include::parse(call)?;
+        if matches!(call.output.shape, Shape::Partial(_)) {
+            let message = "you requested PartialObjectMetadata, but the requested object is a list";
+            return Err(Status::new(406, "NotAcceptable", message));
+        }
         let page = match self.choose(call, &resource, &filter)? {
             Chosen::Page(page) => page,
             Chosen::Wait(revision) => return Ok(Answer::Wait(revision)),
@@ -259,14 +263,14 @@ fn take_page(page: &Page, filter: &Filter, metadata: &mut Map<String, Value>) ->
     let mut objects: Vec<Arc<Object>> = Vec::new();
     let mut more = false;
     for object in page.snapshot.range(filter.namespace.as_deref(), page.after.as_deref()) {
-        if !filter.matches(object) {
-            continue;
-        }
+        // Whether what follows matches is not looked at: a full page with anything behind it has a next one.
         if objects.len() == page.limit {
             more = true;
             break;
         }
-        objects.push(object.clone());
+        if filter.matches(object) {
+            objects.push(object.clone());
+        }
     }
     if let (true, Some(last)) = (more, objects.last()) {
         let revision = page.snapshot.revision() as i64;

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::audit::{Audit, Record};
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
-use super::registry::Registry;
+use super::registry::{Flavor, Registry};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
 use crate::codec::Format;
@@ -361,7 +361,10 @@ impl Server {
             return Response::refusal(&refusal_output(&request.headers, query), &route::method_not_allowed());
         }
         match route {
-            Route::ServerVersion => self.version(),
+            Route::ServerVersion => match json_only(request) {
+                Ok(()) => self.version(),
+                Err(status) => Response::refusal(&plain_output(request, query), &status),
+            },
             Route::Health(path) => self.health(path, query),
             Route::Index => self.index(),
             Route::OpenApi(path) => self.openapi(path, request),
@@ -376,12 +379,29 @@ impl Server {
 
 /// What kube-apiserver says to every request on a resource that is on its way out.
 fn deprecation(target: &Target) -> Option<String> {
+    if let Flavor::Custom { definition, version, .. } = &target.resource.flavor {
+        return definition.versions[*version].deprecation.clone();
+    }
     let text = match (&*target.resource.group, &*target.resource.plural) {
         ("", "endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
         ("", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
         _ => return None,
     };
     Some(text.to_owned())
+}
+
+/// The version is JSON, and nothing else.
+fn json_only(request: &Request) -> Result<()> {
+    let accept =
+        request.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let fits = |part: &str| matches!(negotiate::media_type(part), "" | "*/*" | "application/json");
+    if accept.trim().is_empty() || accept.split(',').any(fits) {
+        return Ok(());
+    }
+    let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+    let mut status = Status::new(406, "NotAcceptable", message);
+    status.details = Some(Box::default());
+    Err(status)
 }
 
 fn method_verb(method: &Method) -> &'static str {

@@ -23,16 +23,16 @@ pub(super) enum Include {
 
 impl Include {
     pub fn parse(call: &Call<'_>) -> Result<Include> {
+        if !matches!(call.output.shape, Shape::Table(_)) {
+            return Ok(Include::Metadata);
+        }
         match call.query.text("includeObject") {
             "" | "Metadata" => Ok(Include::Metadata),
             "None" => Ok(Include::None),
             "Object" => Ok(Include::Object),
-            other => {
-                let mut errors = crate::field::Errors::default();
-                let path = crate::field::Path::Root.child("includeObject");
-                errors.not_supported(&path, &other.into(), &["Metadata", "None", "Object", ""]);
-                Err(Status::invalid("meta.k8s.io", "TableOptions", "", errors))
-            }
+            other => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
         }
     }
 }

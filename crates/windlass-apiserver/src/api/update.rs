@@ -163,7 +163,6 @@ impl Server {
                     true => version.validate_status(tree, old, &mut errors),
                     false => version.validate(tree, Some(old), &mut errors),
                 }
-                call.warnings.extend(version.deprecation.clone());
                 verdict(resource, tree, errors)
             }
         }

@@ -102,7 +102,8 @@ fn by_the_book(config: Config, now: Timestamp) -> Server {
             kind: &resource.kind,
             subresource: "",
             now,
-            reset: managed::Reset::Exclude(&[&["status"]]),
+            // What its strategy adds, nobody owns.
+                reset: managed::Reset::Exclude(&[&["status"], &["spec", "finalizers"]]),
         };
         managed::update(&managed::Schema::builtin(types, root), None, &mut tree, &write);
         server.put(&resource, None, tree, false).unwrap();
