@@ -46,6 +46,14 @@ func run(recorded, out string) error {
 	if err != nil {
 		return err
 	}
+	documents, err := documentRows(recorded)
+	if err != nil {
+		return err
+	}
+	parameters, err := parameterRows(documents)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
@@ -55,6 +63,8 @@ func run(recorded, out string) error {
 		writeLines(filepath.Join(out, "resources.jsonl"), resources),
 		writeLines(filepath.Join(out, "groups.jsonl"), groupRows(served)),
 		writeLines(filepath.Join(out, "bootstrap.jsonl"), bootstrap),
+		writeLines(filepath.Join(out, "parameters.jsonl"), parameters),
+		writeLines(filepath.Join(out, "documents.jsonl"), documents),
 	)
 }
 

@@ -71,6 +71,9 @@ func (f *fieldRow) describe(property spec.Schema) error {
 	if property.Items != nil && property.Items.Schema != nil && len(property.Items.Schema.Enum) > 0 {
 		f.Enum = property.Items.Schema.Enum
 	}
+	if values := property.AdditionalProperties; values != nil && values.Schema != nil && len(values.Schema.Enum) > 0 {
+		f.Enum = values.Schema.Enum
+	}
 	if property.Format != impliedFormats[f.Type] {
 		f.Format = property.Format
 	}
@@ -96,6 +99,10 @@ type docRow struct {
 	Name        string            `json:"name"`
 	Description string            `json:"d,omitempty"`
 	Fields      map[string]string `json:"f,omitempty"`
+	Toggled     []string          `json:"z,omitempty"`
+	Unions      any               `json:"unions,omitempty"`
+	Everywhere  []string          `json:"everywhere,omitempty"`
+	Granular    []string          `json:"granular,omitempty"`
 }
 
 func newDocRow(name string, model spec.Schema) *docRow {

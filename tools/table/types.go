@@ -142,6 +142,9 @@ func typeRows(served []apidiscovery.APIGroupDiscovery) ([]*typeRow, []*docRow, e
 			}
 		}
 		rows = append(rows, row)
+	}
+	for _, name := range names {
+		w.complete(name)
 		docs = append(docs, w.docs[name])
 	}
 	// Leaves have a definition of their own in the OpenAPI documents too, and so does the body of a patch.

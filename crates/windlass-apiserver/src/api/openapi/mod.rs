@@ -1,18 +1,21 @@
 //! OpenAPI v3: an index, and a document for each group and version, built from the type table when it is asked for.
 
+mod data;
+mod operation;
 mod paths;
 mod schemas;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, VARY};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
-use super::registry::Flavor;
+use super::options::Query;
+use super::registry::{Flavor, Resource};
 use super::response::{Body, Response};
 use super::server::{Request, Server};
 use crate::crd;
@@ -24,13 +27,13 @@ impl Server {
             crate::codec::write_value(&mut body, &self.openapi_index());
             return Response::new(200, "text/plain; charset=utf-8", Body::Full(body.into()));
         }
+        let Some(hash) = self.openapi_hash(path) else { return empty(404) };
         if !acceptable(request) {
-            return Response::text(406, "406 Not Acceptable\n");
+            let mut response = empty(406);
+            response.headers.insert(VARY, HeaderValue::from_static("Accept"));
+            return response;
         }
-        match self.group_version(path) {
-            Some((group, version)) => self.openapi_document(path, &group, &version, request),
-            None => Response::text(404, "404 page not found\n"),
-        }
+        self.openapi_document(path, &hash, request)
     }
 
     /// The old format, without definitions: kubectl asks for it only when version 3 does not know a kind, and must
@@ -55,113 +58,173 @@ impl Server {
 
     /// All documents, with the hash of each in its address: who has it need not ask again.
     fn openapi_index(&self) -> Value {
-        let mut paths = Map::new();
-        let mut add = |path: String, hash: String| {
-            let address = format!("/openapi/v3/{path}?hash={hash}");
-            paths.insert(path, json!({"serverRelativeURL": address}));
+        let builtin = data::documents().keys().cloned();
+        let groups = self.registry.groups().into_iter();
+        let custom = groups.flat_map(|group| {
+            group.versions.into_iter().map(move |version| format!("apis/{}/{version}", group.group))
+        });
+        let names: BTreeSet<String> = builtin.chain(custom).collect();
+        let entry = |name: String| {
+            let address = address(&name, &self.openapi_hash(&name)?);
+            Some((name, json!({"serverRelativeURL": address})))
         };
-        add("api/v1".into(), self.openapi_hash("", "v1"));
-        for group in self.registry.groups() {
-            for version in &group.versions {
-                add(format!("apis/{}/{version}", group.group), self.openapi_hash(&group.group, version));
-            }
+        let paths: Map<String, Value> = names.into_iter().filter_map(entry).collect();
+        json!({ "paths": paths })
+    }
+
+    /// The hash of a document that is served. Built-in documents have that of their content, which is known; others
+    /// one that changes when their definitions do.
+    fn openapi_hash(&self, name: &str) -> Option<String> {
+        // Documents of what is not served here, such as the keys of service accounts, are not served either.
+        super::route::route(&self.registry, &format!("/{name}")).ok()?;
+        let known = data::documents().get(name).map(|document| document.hash.as_str());
+        let custom = self.custom_resources(name);
+        if let (Some(known), true, true) = (known, custom.is_empty(), self.info_version() == KNOWN_VERSION) {
+            return Some(known.to_owned());
         }
-        let mut tree = json!({ "paths": paths });
-        tree.sort_all_objects();
-        tree
-    }
-
-    /// `api/v1` or `apis/<group>/<version>`, if it is served.
-    fn group_version(&self, path: &str) -> Option<(String, String)> {
-        let parts: Vec<&str> = path.split('/').collect();
-        let (group, version) = match parts.as_slice() {
-            ["api", version] => ("", *version),
-            ["apis", group, version] if !group.is_empty() => (*group, *version),
-            _ => return None,
-        };
-        self.registry.has_group(group, version).then(|| (group.to_owned(), version.to_owned()))
-    }
-
-    /// Changes when the document does: built-in documents with the server's version, others with their definitions.
-    fn openapi_hash(&self, group: &str, version: &str) -> String {
+        if known.is_none() && custom.is_empty() {
+            return None;
+        }
         let mut hasher = Sha512::new();
-        hasher.update(format!("{}/{}/{group}/{version}", env!("CARGO_PKG_VERSION"), self.config.version));
-        for resource in self.registry.resources(group, version) {
+        hasher.update(format!(
+            "{}/{}/{name}/{}",
+            env!("CARGO_PKG_VERSION"),
+            self.info_version(),
+            known.unwrap_or_default()
+        ));
+        for resource in custom {
             if let Flavor::Custom { definition, version, .. } = &resource.flavor {
                 hasher.update(definition.versions[*version].open_api().to_string());
-                hasher.update(format!("{resource:?} {:?}", resource.short));
+                hasher.update(format!("{resource:?} {:?}", resource.subresources));
             }
         }
-        hasher.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+        Some(hex(hasher))
     }
 
-    fn openapi_document(&self, path: &str, group: &str, version: &str, request: &Request) -> Response {
-        let tag = format!("\"{}\"", self.openapi_hash(group, version));
-        let known = request.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-        let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-            true => Response::new(304, "application/json", Body::Full(Bytes::new())),
-            false => {
-                Response::new(200, "application/json", Body::Full(self.openapi_bytes(path, group, version)))
-            }
+    fn custom_resources(&self, name: &str) -> Vec<Arc<Resource>> {
+        let (group, version) = group_version(name).unwrap_or_default();
+        let mut resources = self.registry.resources(group, version);
+        resources.retain(|resource| resource.is_custom());
+        resources
+    }
+
+    /// `1.36` of `v1.36.4`.
+    fn info_version(&self) -> &str {
+        let version = self.config.version.trim_start_matches('v');
+        version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at])
+    }
+
+    fn openapi_document(&self, name: &str, hash: &str, request: &Request) -> Response {
+        let tag = format!("\"{hash}\"");
+        let asked = Query::parse(request.uri.query().unwrap_or_default()).get("hash").map(str::to_owned);
+        let asked = asked.filter(|asked| !asked.is_empty());
+        let known =
+            request.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let known = known.split(',').map(str::trim);
+        let mut response = if asked.as_deref().is_some_and(|asked| asked != hash) {
+            let mut response = Response::new(301, "application/json", Body::Full(Bytes::new()));
+            let address =
+                HeaderValue::from_str(&address(name, hash)).expect("names of groups, and hex digits");
+            response.headers.insert(LOCATION, address);
+            response
+        } else if known.map(|one| one.strip_prefix("W/").unwrap_or(one)).any(|one| one == tag || one == "*") {
+            empty(304)
+        } else {
+            Response::new(200, "application/json", Body::Full(self.openapi_bytes(name)))
         };
         response.headers.insert(ETAG, HeaderValue::from_str(&tag).expect("hex digits"));
-        response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         response.headers.insert(VARY, HeaderValue::from_static("Accept"));
+        if asked.as_deref() == Some(hash) {
+            response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+        }
         response
     }
 
     /// The document. Those of built-in kinds never change, so all servers of a process share them.
-    fn openapi_bytes(&self, path: &str, group: &str, version: &str) -> Bytes {
+    fn openapi_bytes(&self, name: &str) -> Bytes {
         static BUILTIN: OnceLock<Mutex<BTreeMap<String, Bytes>>> = OnceLock::new();
-        let custom = self.registry.resources(group, version).iter().any(|resource| resource.is_custom());
-        if custom {
-            return self.build(group, version);
+        if !self.custom_resources(name).is_empty() {
+            return self.build(name);
         }
-        let key = format!("{} {path}", self.config.version);
+        let key = format!("{} {name}", self.info_version());
         let cache = BUILTIN.get_or_init(Mutex::default);
         if let Some(bytes) = cache.lock().expect("nothing panics in here").get(&key) {
             return bytes.clone();
         }
-        let bytes = self.build(group, version);
+        let bytes = self.build(name);
         cache.lock().expect("nothing panics in here").insert(key, bytes.clone());
         bytes
     }
 
-    fn build(&self, group: &str, version: &str) -> Bytes {
-        let mut schemas = schemas::Schemas::new(group, version);
+    fn build(&self, name: &str) -> Bytes {
+        let known = data::documents().get(name);
+        let (group, version) = group_version(name).unwrap_or_default();
+        let mut schemas = schemas::Schemas::new(group, version, known.is_none());
         let mut all = Map::new();
-        for resource in self.registry.resources(group, version) {
-            let (name, list) = match &resource.flavor {
-                Flavor::Builtin { .. } => schemas.builtin(&resource),
-                Flavor::Custom { definition, version, .. } => {
-                    custom(&mut schemas, &definition.versions[*version])
-                }
-            };
-            paths::resource(&resource, &name, list.as_deref(), &mut schemas, &mut all);
-        }
-        let base =
-            if group.is_empty() { format!("/api/{version}/") } else { format!("/apis/{group}/{version}/") };
-        all.insert(base, paths::index(group, version, &mut schemas));
-        let mut tree = json!({
-            "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": self.config.version.trim_start_matches('v')},
-            "paths": all,
-            "components": {
-                "schemas": schemas.finish(),
-                "securitySchemes": {"BearerToken": {
-                    "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
-                }},
-            },
-        });
-        for part in ["/paths", "/components/schemas"] {
-            if let Some(part) = tree.pointer_mut(part).and_then(Value::as_object_mut) {
-                part.sort_keys();
+        if let Some(paths) = known.and_then(|known| known.paths.as_ref()) {
+            schemas.need_all(paths);
+            all = paths.clone();
+        } else {
+            for resource in self.registry.resources(group, version) {
+                let (name, list) = match &resource.flavor {
+                    Flavor::Builtin { .. } => schemas.builtin(&resource),
+                    Flavor::Custom { definition, version, .. } => {
+                        custom(&mut schemas, &definition.versions[*version])
+                    }
+                };
+                paths::resource(&resource, &name, list.as_deref(), &mut schemas, &mut all);
+            }
+            if known.is_some() {
+                all.insert(format!("/{name}/"), paths::index(group, version, &mut schemas));
             }
         }
+        all.sort_keys();
+        let mut components = Map::new();
+        let schemas = schemas.finish();
+        if !schemas.is_empty() {
+            components.insert("schemas".into(), Value::Object(schemas));
+        }
+        let mut info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+        if known.is_some() {
+            info = json!({"title": "Kubernetes", "version": self.info_version()});
+            let token = json!({
+                "type": "apiKey", "description": "Bearer Token authentication", "name": "authorization", "in": "header",
+            });
+            components.insert("securitySchemes".into(), json!({ "BearerToken": token }));
+        }
+        let tree = json!({"openapi": "3.0.0", "info": info, "paths": all, "components": components});
         let mut bytes = Vec::new();
         crate::codec::write_value(&mut bytes, &tree);
         bytes.into()
     }
+}
+
+/// The version whose documents the table has the hashes of.
+const KNOWN_VERSION: &str = "1.36";
+
+/// Where a document with this hash is.
+fn address(name: &str, hash: &str) -> String {
+    format!("/openapi/v3/{name}?hash={hash}")
+}
+
+fn hex(hasher: Sha512) -> String {
+    hasher.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+/// `api/v1` or `apis/<group>/<version>`.
+fn group_version(name: &str) -> Option<(&str, &str)> {
+    match name.split('/').collect::<Vec<_>>().as_slice() {
+        ["api", version] => Some(("", *version)),
+        ["apis", group, version] => Some((*group, *version)),
+        _ => None,
+    }
+}
+
+/// An answer without a body, and so without a content type.
+fn empty(code: u16) -> Response {
+    let mut response = Response::new(code, "application/json", Body::Full(Bytes::new()));
+    response.headers.remove(CONTENT_TYPE);
+    response
 }
 
 /// The schemas of a custom kind and its list.
@@ -184,25 +247,49 @@ fn acceptable(request: &Request) -> bool {
 
 /// `apps_v1`, or `core_v1`: how operations are grouped.
 fn tag(group: &str, version: &str) -> String {
-    let short = group.split('.').next().unwrap_or_default();
-    format!("{}_{version}", if short.is_empty() { "core" } else { short })
+    let name = short(group);
+    format!("{}{}_{version}", name[..1].to_ascii_lowercase(), &name[1..])
 }
 
 /// `AppsV1`, as in operation names.
 fn camel(group: &str, version: &str) -> String {
-    let short = group.split('.').next().unwrap_or_default();
-    let upper = |text: &str| text[..1].to_ascii_uppercase() + &text[1..];
-    format!("{}{}", upper(if short.is_empty() { "core" } else { short }), upper(version))
+    format!("{}{}", short(group), capital(version))
+}
+
+/// `RbacAuthorization` of `rbac.authorization.k8s.io`.
+fn short(group: &str) -> String {
+    if group.is_empty() {
+        return "Core".into();
+    }
+    group.strip_suffix(".k8s.io").unwrap_or(group).split('.').map(capital).collect()
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Config;
+    use crate::store::Store;
 
     #[test]
     fn names_of_operations_follow_the_group() {
         assert_eq!(tag("", "v1"), "core_v1");
-        assert_eq!(tag("rbac.authorization.k8s.io", "v1"), "rbac_v1");
+        assert_eq!(tag("rbac.authorization.k8s.io", "v1"), "rbacAuthorization_v1");
         assert_eq!(camel("apps", "v1"), "AppsV1");
+        assert_eq!(camel("oa.example.com", "v1alpha1"), "OaExampleComV1alpha1");
+    }
+
+    /// Byte for byte: the hashes of the table are those of a real server's documents.
+    #[test]
+    fn documents_are_those_of_a_real_server() {
+        let server = Server::restore(Config::default(), Store::default());
+        for (name, document) in data::documents() {
+            let hash = hex(Sha512::new_with_prefix(server.build(name)));
+            assert_eq!(hash, document.hash, "{name}");
+        }
     }
 }

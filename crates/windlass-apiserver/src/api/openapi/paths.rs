@@ -1,15 +1,14 @@
-//! The operations of a document.
+//! The paths of a resource.
 
 use serde_json::{Map, Value, json};
 
+use super::data;
+use super::operation::{Operation, Style, insert};
 use super::schemas::Schemas;
-use super::{camel, tag};
+use super::{camel, capital, tag};
 use crate::api::registry::{Resource, Subresource};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
-const FORMATS: [&str; 3] = ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
-const STREAMS: [&str; 2] =
-    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 /// `get available resources`, at the root of a group and version.
 pub(super) fn index(group: &str, version: &str, schemas: &mut Schemas) -> Value {
@@ -18,11 +17,11 @@ pub(super) fn index(group: &str, version: &str, schemas: &mut Schemas) -> Value 
         "tags": [tag(group, version)],
         "description": "get available resources",
         "operationId": format!("get{}APIResources", camel(group, version)),
-        "responses": responses(&[(200, "OK")], &body, false),
+        "responses": Style::Builtin.answers(&[200], &body),
     }})
 }
 
-/// All paths of a resource.
+/// Adds all paths of a resource.
 pub(super) fn resource(
     resource: &Resource,
     name: &str,
@@ -30,369 +29,318 @@ pub(super) fn resource(
     schemas: &mut Schemas,
     all: &mut Map<String, Value>,
 ) {
-    let writer =
-        Writer { resource, kind: &resource.kind, scope: if resource.namespaced { "Namespaced" } else { "" } };
+    let style = if resource.is_custom() { Style::Custom } else { Style::Builtin };
     let object = schemas.reference(name);
-    let list = list.map(|list| schemas.reference(list));
-    let (group, version) = (&resource.group, &resource.version);
-    let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-    let place = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
-    let plural = &resource.plural;
-    let collection = format!("{base}{place}/{plural}");
-    let mut parameters = Vec::new();
-    if resource.namespaced {
-        parameters
-            .push(path_parameter("namespace", "object name and auth scope, such as for teams and projects"));
-    }
-    let pretty = parameter(
-        "pretty",
-        "string",
-        "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).",
-    );
-    let named = path_parameter("name", &format!("name of the {}", resource.kind));
-    let with = |first: Option<&Value>| {
-        let all = first.into_iter().chain(&parameters).chain(std::iter::once(&pretty));
-        Value::Array(all.cloned().collect())
-    };
-    let mut operations = Map::new();
-    if let Some(list) = list.as_ref().filter(|_| resource.has_verb("list")) {
-        operations.insert("get".into(), writer.list(list, ""));
-    }
-    if resource.has_verb("create") {
-        operations.insert("post".into(), writer.create(&object));
-    }
-    if resource.has_verb("deletecollection") {
-        operations.insert("delete".into(), writer.delete_collection(schemas));
-    }
-    insert(all, collection.clone(), operations, with(None));
-    if resource.namespaced
-        && let Some(list) = list.as_ref().filter(|_| resource.has_verb("list"))
-    {
-        let mut operations = Map::new();
-        operations.insert("get".into(), writer.list(list, "ForAllNamespaces"));
-        insert(
-            all,
-            format!("{base}/{plural}"),
-            operations,
-            Value::Array([list_parameters(), vec![pretty.clone()]].concat()),
-        );
-    }
-    let mut operations = Map::new();
-    if resource.has_verb("get") {
-        operations.insert("get".into(), writer.read(&object, ""));
-    }
-    if resource.has_verb("update") {
-        operations.insert("put".into(), writer.replace(&object, ""));
-    }
-    if resource.has_verb("delete") {
-        operations.insert("delete".into(), writer.delete(&object, schemas));
-    }
-    if resource.has_verb("patch") {
-        operations.insert("patch".into(), writer.patch(&object, "", schemas));
-    }
-    if !operations.is_empty() {
-        insert(all, format!("{collection}/{{name}}"), operations, with(Some(&named)));
+    let list = list.filter(|_| resource.has_verb("list")).map(|list| schemas.reference(list));
+    let mut writer = Writer { resource, style, own: name, object, schemas, all };
+    writer.collection(list.as_ref());
+    writer.single();
+    if style == Style::Builtin && resource.has_verb("watch") {
+        writer.watches();
     }
     for sub in &resource.subresources {
-        let Some(body) = subresource_body(sub, name, schemas) else { continue };
-        let mut operations = Map::new();
-        let suffix = sub.name[..1].to_ascii_uppercase() + &sub.name[1..];
-        for verb in &sub.verbs {
-            match verb.as_str() {
-                "get" => operations.insert("get".into(), writer.read(&body, &suffix)),
-                "update" => operations.insert("put".into(), writer.replace(&body, &suffix)),
-                "patch" => operations.insert("patch".into(), writer.patch(&body, &suffix, schemas)),
-                _ => None,
-            };
-        }
-        if !operations.is_empty() {
-            insert(all, format!("{collection}/{{name}}/{}", sub.name), operations, with(Some(&named)));
-        }
+        writer.subresource(sub);
     }
-}
-
-/// Subresources that carry an object: the resource's own, or a Scale.
-fn subresource_body(sub: &Subresource, own: &str, schemas: &mut Schemas) -> Option<Value> {
-    match sub.kind.as_str() {
-        "Scale" => Some(schemas.reference("io.k8s.api.autoscaling.v1.Scale")),
-        _ if matches!(
-            sub.name.as_str(),
-            "status" | "ephemeralcontainers" | "resize" | "approval" | "finalize"
-        ) =>
-        {
-            Some(schemas.reference(own))
-        }
-        _ => None,
-    }
-}
-
-fn insert(all: &mut Map<String, Value>, path: String, mut operations: Map<String, Value>, parameters: Value) {
-    operations.insert("parameters".into(), parameters);
-    all.insert(path, Value::Object(operations));
 }
 
 struct Writer<'a> {
     resource: &'a Resource,
-    kind: &'a str,
-    scope: &'a str,
+    style: Style,
+    /// The name of the kind's schema.
+    own: &'a str,
+    /// A reference to it.
+    object: Value,
+    schemas: &'a mut Schemas,
+    all: &'a mut Map<String, Value>,
 }
 
-impl Writer<'_> {
-    fn operation(&self, verb: &str, name: &str, description: &str, action: &str) -> Map<String, Value> {
+/// Where an operation stands: in a namespace, at a name.
+#[derive(Clone, Copy, PartialEq)]
+enum Place<'a> {
+    Everywhere,
+    Collection,
+    /// With the kind of what is named.
+    Single(&'a str),
+}
+
+impl<'a> Writer<'a> {
+    fn base(&self) -> String {
         let (group, version) = (&self.resource.group, &self.resource.version);
-        let mut out = Map::new();
-        out.insert("tags".into(), json!([tag(group, version)]));
-        out.insert("description".into(), json!(description));
-        out.insert("operationId".into(), json!(format!("{verb}{}{name}", camel(group, version))));
-        out.insert("x-kubernetes-action".into(), json!(action));
-        let kind = json!({"group": group, "version": version, "kind": self.kind});
-        out.insert("x-kubernetes-group-version-kind".into(), kind);
-        out
+        if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") }
     }
 
-    fn finish(
-        mut out: Map<String, Value>,
-        parameters: Vec<Value>,
-        body: Option<Value>,
-        answers: Value,
-    ) -> Value {
-        if !parameters.is_empty() {
-            out.insert("parameters".into(), Value::Array(parameters));
+    /// The path of the collection; `watch` is empty or `/watch`.
+    fn path(&self, watch: &str) -> String {
+        let place = if self.resource.namespaced { "/namespaces/{namespace}" } else { "" };
+        format!("{}{watch}{place}/{}", self.base(), self.resource.plural)
+    }
+
+    fn operation(&self, method: &'static str, place: Place<'_>, verb: &str, name: &str) -> Operation {
+        let (group, version, kind) = (&self.resource.group, &self.resource.version, &self.resource.kind);
+        let scope = if self.resource.namespaced && place != Place::Everywhere { "Namespaced" } else { "" };
+        let name = name.replace("{}", &format!("{scope}{kind}"));
+        let mut operation = Operation::new(method, tag(group, version));
+        operation.id = format!("{verb}{}{name}", camel(group, version));
+        operation.kind = json!({"group": group, "version": version, "kind": kind});
+        for parameter in data::of_verb("all") {
+            if parameter["in"] == "query" || !scope.is_empty() {
+                operation.parameters.push(parameter.clone());
+            }
         }
-        if let Some(body) = body {
-            out.insert("requestBody".into(), body);
+        if let Place::Single(kind) = place {
+            let description = format!("name of the {kind}");
+            operation.parameters.push(data::parameter("name", "path", "string", &description));
         }
-        out.insert("responses".into(), answers);
-        Value::Object(out)
+        operation
     }
 
-    fn list(&self, list: &Value, everywhere: &str) -> Value {
-        let scope = if everywhere.is_empty() { self.scope } else { "" };
-        let description = format!("list or watch objects of kind {}", self.kind);
-        let out = self.operation("list", &format!("{scope}{}{everywhere}", self.kind), &description, "list");
-        let parameters = if everywhere.is_empty() { list_parameters() } else { Vec::new() };
-        Self::finish(out, parameters, None, responses(&[(200, "OK")], list, true))
-    }
-
-    fn create(&self, object: &Value) -> Value {
-        let out = self.operation(
-            "create",
-            &format!("{}{}", self.scope, self.kind),
-            &format!("create {}", article(self.kind)),
-            "post",
-        );
-        let answers = responses(&[(200, "OK"), (201, "Created"), (202, "Accepted")], object, false);
-        Self::finish(out, write_parameters(), Some(request(object, true)), answers)
-    }
-
-    fn read(&self, object: &Value, suffix: &str) -> Value {
-        let what = described(suffix);
-        let out = self.operation(
-            "read",
-            &format!("{}{}{suffix}", self.scope, self.kind),
-            &format!("read {what}the specified {}", self.kind),
-            "get",
-        );
-        Self::finish(out, Vec::new(), None, responses(&[(200, "OK")], object, false))
-    }
-
-    fn replace(&self, object: &Value, suffix: &str) -> Value {
-        let what = described(suffix);
-        let description = format!("replace {what}the specified {}", self.kind);
-        let out =
-            self.operation("replace", &format!("{}{}{suffix}", self.scope, self.kind), &description, "put");
-        let answers = responses(&[(200, "OK"), (201, "Created")], object, false);
-        Self::finish(out, write_parameters(), Some(request(object, true)), answers)
-    }
-
-    fn patch(&self, object: &Value, suffix: &str, schemas: &mut Schemas) -> Value {
-        let what = described(suffix);
-        let description = format!("partially update {what}the specified {}", self.kind);
-        let out =
-            self.operation("patch", &format!("{}{}{suffix}", self.scope, self.kind), &description, "patch");
-        let patch = schemas.reference(&format!("{META}.Patch"));
-        let mut kinds = vec![
-            "application/apply-patch+yaml",
-            "application/json-patch+json",
-            "application/merge-patch+json",
-        ];
-        if !self.resource.is_custom() {
-            kinds.push("application/strategic-merge-patch+json");
+    fn collection(&mut self, list: Option<&Value>) {
+        let resource = self.resource;
+        let kind = &resource.kind;
+        let mut operations = Vec::new();
+        if let Some(list) = list {
+            operations.push(self.list(list, Place::Collection));
         }
-        let content: Map<String, Value> =
-            kinds.iter().map(|kind| ((*kind).to_owned(), json!({"schema": patch}))).collect();
-        let body = json!({"content": content, "required": true});
-        let mut parameters = write_parameters();
-        parameters.push(parameter("force", "boolean", "Force is going to \"force\" Apply requests. It means user will re-acquire conflicting fields owned by other people. Force flag must be unset for non-apply patch requests."));
-        Self::finish(out, parameters, Some(body), responses(&[(200, "OK"), (201, "Created")], object, false))
+        if resource.has_verb("create") {
+            let operation = self.operation("post", Place::Collection, "create", "{}");
+            let operation = operation.describe("post", format!("create {}", with_article(kind)));
+            operations.push(self.create(operation, &self.object));
+        }
+        if resource.has_verb("deletecollection") {
+            let operation = self.operation("delete", Place::Collection, "delete", "Collection{}");
+            let mut operation =
+                operation.describe("deletecollection", format!("delete collection of {kind}"));
+            let status = self.schemas.reference(&format!("{META}.Status"));
+            operation.answers = self.style.answers(&[200], &status);
+            if self.style == Style::Custom {
+                operation.parameters.extend_from_slice(data::of_verb("list"));
+            } else {
+                let watches =
+                    |one: &&Value| !matches!(one["name"].as_str(), Some("watch" | "allowWatchBookmarks"));
+                operation.parameters.extend(data::of_verb("list").iter().filter(watches).cloned());
+                operation.parameters.extend_from_slice(data::of_verb("delete"));
+                let options = self.schemas.reference(&format!("{META}.DeleteOptions"));
+                operation.body = Some(self.style.body(&options, false));
+            }
+            operations.push(operation);
+        }
+        insert(self.all, self.path(""), operations);
+        if let Some(list) = list.filter(|_| resource.namespaced) {
+            let operation = self.list(list, Place::Everywhere);
+            insert(self.all, format!("{}/{}", self.base(), resource.plural), vec![operation]);
+        }
     }
 
-    fn delete(&self, object: &Value, schemas: &mut Schemas) -> Value {
-        let out = self.operation(
-            "delete",
-            &format!("{}{}", self.scope, self.kind),
-            &format!("delete {}", article(self.kind)),
-            "delete",
-        );
-        let status = schemas.reference(&format!("{META}.Status"));
-        let options = schemas.reference(&format!("{META}.DeleteOptions"));
-        let answer = if self.resource.returns_deleted { object } else { &status };
-        let answers = responses(&[(200, "OK"), (202, "Accepted")], answer, false);
-        Self::finish(out, delete_parameters(), Some(request(&options, false)), answers)
+    fn list(&self, list: &Value, place: Place<'_>) -> Operation {
+        let kind = &self.resource.kind;
+        let name = if place == Place::Everywhere { "{}ForAllNamespaces" } else { "{}" };
+        let watched = self.style == Style::Builtin && self.resource.has_verb("watch");
+        let description = format!("list {}objects of kind {kind}", if watched { "or watch " } else { "" });
+        let mut operation = self.operation("get", place, "list", name).describe("list", description);
+        operation.parameters.extend_from_slice(data::of_verb("list"));
+        operation.answers = self.style.streams(list);
+        operation
     }
 
-    fn delete_collection(&self, schemas: &mut Schemas) -> Value {
-        let description = format!("delete collection of {}", self.kind);
-        let out = self.operation(
-            "delete",
-            &format!("Collection{}{}", self.scope, self.kind),
-            &description,
-            "deletecollection",
+    fn single(&mut self) {
+        let resource = self.resource;
+        let kind = resource.kind.as_ref();
+        let place = Place::Single(kind);
+        let object = self.object.clone();
+        let mut operations = Vec::new();
+        if resource.has_verb("get") {
+            operations.push(self.read(self.operation("get", place, "read", "{}"), "", &object));
+        }
+        if resource.has_verb("update") {
+            operations.push(self.replace(self.operation("put", place, "replace", "{}"), "", &object));
+        }
+        if resource.has_verb("delete") {
+            let operation = self.operation("delete", place, "delete", "{}");
+            let mut operation = operation.describe("delete", format!("delete {}", with_article(kind)));
+            let status = self.schemas.reference(&format!("{META}.Status"));
+            let options = self.schemas.reference(&format!("{META}.DeleteOptions"));
+            let returned = data::returns_deleted(&resource.group, &resource.plural);
+            let answer = if returned { &object } else { &status };
+            operation.parameters.extend_from_slice(data::of_verb("delete"));
+            operation.body = Some(self.style.body(&options, false));
+            operation.answers = self.style.answers(&[200, 202], answer);
+            operations.push(operation);
+        }
+        if resource.has_verb("patch") {
+            operations.push(self.patch(self.operation("patch", place, "patch", "{}"), "", &object));
+        }
+        insert(self.all, format!("{}/{{name}}", self.path("")), operations);
+    }
+
+    /// The old way to watch, below `/watch`.
+    fn watches(&mut self) {
+        let resource = self.resource;
+        let kind = resource.kind.as_ref();
+        let event = self.schemas.reference(&format!("{META}.WatchEvent"));
+        let list = format!(
+            "watch individual changes to a list of {kind}. deprecated: use the 'watch' parameter with a list operation instead."
         );
-        let status = schemas.reference(&format!("{META}.Status"));
-        let options = schemas.reference(&format!("{META}.DeleteOptions"));
-        let mut parameters = [delete_parameters(), list_parameters()].concat();
-        parameters
-            .retain(|parameter| !matches!(parameter["name"].as_str(), Some("watch" | "allowWatchBookmarks")));
-        parameters.sort_by(|a, b| a["name"].as_str().cmp(&b["name"].as_str()));
-        Self::finish(
-            out,
-            parameters,
-            Some(request(&options, false)),
-            responses(&[(200, "OK")], &status, false),
-        )
+        let single = format!(
+            "watch changes to an object of kind {kind}. deprecated: use the 'watch' parameter with a list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+        );
+        let (path, everywhere) = (self.path("/watch"), format!("{}/watch/{}", self.base(), resource.plural));
+        let mut add = |path: String, place, name, action, description: &str| {
+            let operation = self.operation("get", place, "watch", name);
+            let mut operation = operation.describe(action, description.to_owned());
+            operation.parameters.extend_from_slice(data::of_verb("list"));
+            operation.answers = self.style.streams(&event);
+            insert(self.all, path, vec![operation]);
+        };
+        add(path.clone(), Place::Collection, "{}List", "watchlist", &list);
+        add(format!("{path}/{{name}}"), Place::Single(kind), "{}", "watch", &single);
+        if resource.namespaced {
+            add(everywhere, Place::Everywhere, "{}ListForAllNamespaces", "watchlist", &list);
+        }
+    }
+
+    fn subresource(&mut self, sub: &Subresource) {
+        let resource = self.resource;
+        let place = format!("{}/{}", resource.plural, sub.name);
+        let below = format!("{place}/");
+        // Resources of other groups may have the same names, but nothing to connect to.
+        let odd = data::parameters().iter().filter(|_| resource.group.is_empty());
+        let odd: Vec<_> = odd.filter(|(key, _)| **key == place || key.starts_with(&below)).collect();
+        if odd.is_empty() {
+            return self.object_subresource(sub);
+        }
+        for (key, row) in odd {
+            let path = format!("{}/{{name}}/{}", self.path(""), &key[resource.plural.len() + 1..]);
+            let operations = if row.methods.is_empty() {
+                vec![self.log(sub, row)]
+            } else {
+                row.methods.iter().map(|method| self.connect(sub, method, *key != place, row)).collect()
+            };
+            insert(self.all, path, operations);
+        }
+    }
+
+    /// A subresource that answers with text.
+    fn log(&self, sub: &Subresource, row: &data::Parameters) -> Operation {
+        let name = format!("{{}}{}", capital(&sub.name));
+        let operation = self.operation("get", Place::Single(&sub.kind), "read", &name);
+        let mut operation = self.read(operation, &sub.name, &json!({"type": "string"}));
+        operation.answers["200"]["content"]["text/plain"] = json!({"schema": {"type": "string"}});
+        operation.parameters.extend_from_slice(&row.parameters);
+        operation
+    }
+
+    /// A subresource that passes requests on.
+    fn connect(&self, sub: &Subresource, method: &'a str, deep: bool, row: &data::Parameters) -> Operation {
+        let kind = &self.resource.kind;
+        let name =
+            format!("{}{{}}{}{}", capital(method), capital(&sub.name), if deep { "WithPath" } else { "" });
+        let place = Place::Single(&sub.kind);
+        let mut operation = self.operation("get", place, "connect", &name).describe(
+            "connect",
+            format!("connect {} requests to {} of {kind}", method.to_ascii_uppercase(), sub.name),
+        );
+        operation.method = method.to_owned();
+        operation.kind["kind"] = json!(sub.kind);
+        operation.parameters.retain(|parameter| parameter["name"] != "pretty");
+        operation.parameters.extend_from_slice(&row.parameters);
+        operation.answers = super::operation::answers(&[200], &["*/*"], &json!({"type": "string"}));
+        operation
+    }
+
+    /// A subresource that carries an object: the resource's own, or one of another kind.
+    fn object_subresource(&mut self, sub: &Subresource) {
+        let resource = self.resource;
+        let (group, version) = match sub.version.as_str() {
+            "" => (resource.group.as_ref(), resource.version.as_ref()),
+            version => (sub.group.as_str(), version),
+        };
+        let own = sub.kind == resource.kind;
+        let Some(name) = (if own {
+            Some(self.own.to_owned())
+        } else {
+            super::schemas::of_kind(group, version, &sub.kind)
+        }) else {
+            return;
+        };
+        let body = self.schemas.reference(&name);
+        // Definitions know the kind of a scale, but do not say so.
+        let kind = if self.style == Style::Custom { &resource.kind } else { sub.kind.as_str() };
+        let full = json!({"group": group, "version": version, "kind": kind});
+        let suffix = format!("{{}}{}", capital(&sub.name));
+        let mut operations = Vec::new();
+        for verb in &sub.verbs {
+            let start = |method, verb| {
+                let mut operation = self.operation(method, Place::Single(kind), verb, &suffix);
+                if self.style == Style::Builtin {
+                    operation.kind = full.clone();
+                }
+                operation
+            };
+            let operation = match verb.as_str() {
+                "get" => self.read(start("get", "read"), &sub.name, &body),
+                "update" => self.replace(start("put", "replace"), &sub.name, &body),
+                "patch" => {
+                    let operation = start("patch", "patch");
+                    self.patch(operation, &sub.name, &body)
+                }
+                "create" => {
+                    let description = format!("create {} of {}", sub.name, with_article(&resource.kind));
+                    self.create(start("post", "create").describe("post", description), &body)
+                }
+                _ => continue,
+            };
+            operations.push(operation);
+        }
+        insert(self.all, format!("{}/{{name}}/{}", self.path(""), sub.name), operations);
+    }
+
+    fn create(&self, mut operation: Operation, object: &Value) -> Operation {
+        operation.parameters.extend_from_slice(data::of_verb("create"));
+        operation.body = Some(self.style.body(object, true));
+        operation.answers = self.style.answers(&[200, 201, 202], object);
+        operation
+    }
+
+    fn read(&self, operation: Operation, sub: &str, object: &Value) -> Operation {
+        let description = format!("read {}the specified {}", of(sub), self.resource.kind);
+        let mut operation = operation.describe("get", description);
+        if self.style == Style::Custom {
+            let version = |one: &&Value| one["name"] == "resourceVersion";
+            operation.parameters.extend(data::of_verb("list").iter().filter(version).cloned());
+        }
+        operation.answers = self.style.answers(&[200], object);
+        operation
+    }
+
+    fn replace(&self, operation: Operation, sub: &str, object: &Value) -> Operation {
+        let description = format!("replace {}the specified {}", of(sub), self.resource.kind);
+        let mut operation = operation.describe("put", description);
+        operation.parameters.extend_from_slice(data::of_verb("update"));
+        operation.body = Some(self.style.body(object, true));
+        operation.answers = self.style.answers(&[200, 201], object);
+        operation
+    }
+
+    fn patch(&mut self, operation: Operation, sub: &str, object: &Value) -> Operation {
+        let description = format!("partially update {}the specified {}", of(sub), self.resource.kind);
+        let mut operation = operation.describe("patch", description);
+        operation.parameters.extend_from_slice(data::of_verb("patch"));
+        operation.body = Some(self.style.patch(&self.schemas.reference(&format!("{META}.Patch"))));
+        let codes: &[u16] = if self.style == Style::Custom { &[200] } else { &[200, 201] };
+        operation.answers = self.style.answers(codes, object);
+        operation
     }
 }
 
-fn described(suffix: &str) -> String {
-    if suffix.is_empty() { String::new() } else { format!("{} of ", suffix.to_ascii_lowercase()) }
+fn of(sub: &str) -> String {
+    if sub.is_empty() { String::new() } else { format!("{sub} of ") }
 }
 
-fn article(kind: &str) -> String {
-    let vowel = kind.starts_with(['A', 'E', 'I', 'O', 'U']);
+/// `a Pod`, `an Event`; but `Endpoints`, which is plural.
+fn with_article(kind: &str) -> String {
+    if kind.ends_with('s') && !kind.ends_with("ss") {
+        return kind.to_owned();
+    }
+    let vowel = kind.starts_with(['A', 'E', 'I', 'O', 'U', 'a', 'e', 'i', 'o', 'u']);
     format!("{} {kind}", if vowel { "an" } else { "a" })
-}
-
-fn request(schema: &Value, required: bool) -> Value {
-    let mut body = json!({"content": {"*/*": {"schema": schema}}});
-    if required {
-        body["required"] = json!(true);
-    }
-    body
-}
-
-fn responses(codes: &[(u16, &str)], schema: &Value, streams: bool) -> Value {
-    let mut out = Map::new();
-    for (code, text) in codes {
-        let mut formats: Vec<&str> = FORMATS.to_vec();
-        if streams {
-            formats.extend(STREAMS);
-            formats.sort_unstable();
-        }
-        let content: Map<String, Value> =
-            formats.iter().map(|format| ((*format).to_owned(), json!({"schema": schema}))).collect();
-        out.insert(code.to_string(), json!({"description": text, "content": content}));
-    }
-    out.insert("401".into(), json!({"description": "Unauthorized"}));
-    Value::Object(out)
-}
-
-fn parameter(name: &str, kind: &str, description: &str) -> Value {
-    json!({"name": name, "in": "query", "description": description, "schema": {"type": kind, "uniqueItems": true}})
-}
-
-fn path_parameter(name: &str, description: &str) -> Value {
-    json!({"name": name, "in": "path", "description": description, "required": true, "schema": {"type": "string", "uniqueItems": true}})
-}
-
-fn write_parameters() -> Vec<Value> {
-    vec![
-        parameter(
-            "dryRun",
-            "string",
-            "When present, indicates that modifications should not be persisted. An invalid or unrecognized dryRun directive will result in an error response and no further processing of the request. Valid values are: - All: all dry run stages will be processed",
-        ),
-        parameter(
-            "fieldManager",
-            "string",
-            "fieldManager is a name associated with the actor or entity that is making these changes. The value must be less than or 128 characters long, and only contain printable characters, as defined by https://golang.org/pkg/unicode/#IsPrint.",
-        ),
-        parameter(
-            "fieldValidation",
-            "string",
-            "fieldValidation instructs the server on how to handle objects in the request (POST/PUT/PATCH) containing unknown or duplicate fields. Valid values are: Ignore, Warn (the default) and Strict.",
-        ),
-    ]
-}
-
-fn delete_parameters() -> Vec<Value> {
-    vec![
-        parameter(
-            "dryRun",
-            "string",
-            "When present, indicates that modifications should not be persisted. Valid values are: - All: all dry run stages will be processed",
-        ),
-        parameter(
-            "gracePeriodSeconds",
-            "integer",
-            "The duration in seconds before the object should be deleted. Zero means delete immediately. Defaults to a per object value if not specified.",
-        ),
-        parameter(
-            "orphanDependents",
-            "boolean",
-            "Deprecated: please use the PropagationPolicy. Should the dependent objects be orphaned.",
-        ),
-        parameter(
-            "propagationPolicy",
-            "string",
-            "Whether and how garbage collection will be performed: 'Orphan', 'Background' or 'Foreground'.",
-        ),
-    ]
-}
-
-fn list_parameters() -> Vec<Value> {
-    vec![
-        parameter(
-            "allowWatchBookmarks",
-            "boolean",
-            "allowWatchBookmarks requests watch events with type \"BOOKMARK\".",
-        ),
-        parameter(
-            "continue",
-            "string",
-            "The continue option should be set when retrieving more results from the server, with the token of the previous answer.",
-        ),
-        parameter(
-            "fieldSelector",
-            "string",
-            "A selector to restrict the list of returned objects by their fields. Defaults to everything.",
-        ),
-        parameter(
-            "labelSelector",
-            "string",
-            "A selector to restrict the list of returned objects by their labels. Defaults to everything.",
-        ),
-        parameter("limit", "integer", "limit is a maximum number of responses to return for a list call."),
-        parameter(
-            "resourceVersion",
-            "string",
-            "resourceVersion sets a constraint on what resource versions a request may be served from.",
-        ),
-        parameter(
-            "resourceVersionMatch",
-            "string",
-            "resourceVersionMatch determines how resourceVersion is applied to list calls.",
-        ),
-        parameter(
-            "sendInitialEvents",
-            "boolean",
-            "With `sendInitialEvents=true` a watch begins with synthetic events for what exists, followed by a bookmark.",
-        ),
-        parameter("timeoutSeconds", "integer", "Timeout for the list/watch call."),
-        parameter(
-            "watch",
-            "boolean",
-            "Watch for changes to the described resources and return them as a stream of notifications.",
-        ),
-    ]
 }

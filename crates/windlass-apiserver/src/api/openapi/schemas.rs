@@ -17,6 +17,17 @@ struct Doc {
     d: String,
     #[serde(default)]
     f: HashMap<String, String>,
+    /// Fields for which the rule about zero defaults ([`default`]) says the opposite of the truth.
+    #[serde(default)]
+    z: Vec<String>,
+    #[serde(default)]
+    unions: Option<Value>,
+    /// Fields that are merged by their own fields though their type is merged as a whole.
+    #[serde(default)]
+    granular: Vec<String>,
+    /// The kinds under which a type of the machinery is known in all groups.
+    #[serde(default)]
+    everywhere: Vec<String>,
 }
 
 fn docs() -> &'static HashMap<String, Doc> {
@@ -30,23 +41,33 @@ fn docs() -> &'static HashMap<String, Doc> {
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
+/// The name of the schema of a built-in kind.
+pub(super) fn of_kind(group: &str, version: &str, kind: &str) -> Option<String> {
+    let full = format!("{group}/{version}/{kind}");
+    let found = schema::builtin().iter().find(|one| one.gvk.iter().any(|gvk| *gvk == full));
+    found.map(|one| one.name.to_string())
+}
+
 /// Schemas by name, gathered as they are referred to.
 pub(super) struct Schemas {
     /// The group and version of the document: some types of the machinery are also of every group.
     group: String,
     version: String,
+    /// The document is one of custom kinds, which lists such types in all groups at once.
+    custom: bool,
     done: BTreeMap<String, Value>,
     open: Vec<String>,
 }
 
 impl Schemas {
-    pub fn new(group: &str, version: &str) -> Schemas {
-        let mut schemas =
-            Schemas { group: group.into(), version: version.into(), done: BTreeMap::new(), open: Vec::new() };
-        for name in ["DeleteOptions", "Status", "WatchEvent", "Patch", "APIResourceList"] {
-            schemas.need(&format!("{META}.{name}"));
+    pub fn new(group: &str, version: &str, custom: bool) -> Schemas {
+        Schemas {
+            group: group.into(),
+            version: version.into(),
+            custom,
+            done: BTreeMap::new(),
+            open: Vec::new(),
         }
-        schemas
     }
 
     /// The names of a built-in kind and of its list.
@@ -77,6 +98,19 @@ impl Schemas {
         }
     }
 
+    /// Makes sure of all schemas that a tree refers to.
+    pub fn need_all(&mut self, tree: &Map<String, Value>) {
+        for (key, value) in tree {
+            match value {
+                Value::String(target) if key == "$ref" => {
+                    self.need(target.trim_start_matches("#/components/schemas/"));
+                }
+                Value::Object(inner) => self.need_all(inner),
+                _ => {}
+            }
+        }
+    }
+
     /// A reference, which brings along what it refers to.
     pub fn reference(&mut self, name: &str) -> Value {
         self.need(name);
@@ -84,12 +118,12 @@ impl Schemas {
     }
 
     /// All schemas, when everything is gathered.
-    pub fn finish(mut self) -> Value {
+    pub fn finish(mut self) -> Map<String, Value> {
         while let Some(name) = self.open.pop() {
             let schema = self.schema(&name);
             self.done.insert(name, schema);
         }
-        Value::Object(self.done.into_iter().collect())
+        self.done.into_iter().collect()
     }
 
     fn schema(&mut self, name: &str) -> Value {
@@ -112,27 +146,38 @@ impl Schemas {
         let mut properties: BTreeMap<String, Value> = BTreeMap::new();
         for field in &structure.fields {
             let description = doc.and_then(|doc| doc.f.get(field.name.as_ref())).map(String::as_str);
-            properties.insert(field.name.to_string(), self.property(field, description.unwrap_or_default()));
+            let toggled = doc.is_some_and(|doc| doc.z.iter().any(|one| *one == field.name));
+            let mut property = self.property(field, description.unwrap_or_default(), toggled);
+            if doc.is_some_and(|doc| doc.granular.iter().any(|one| *one == field.name)) {
+                property["x-kubernetes-map-type"] = json!("granular");
+            }
+            properties.insert(field.name.to_string(), property);
         }
         if !properties.is_empty() {
             out.insert("properties".into(), Value::Object(properties.into_iter().collect()));
         }
-        let kinds = self.kinds(name, &structure.gvk);
+        let kinds = self.kinds(name, &structure.gvk, doc.map_or(&[], |doc| &doc.everywhere));
         if !kinds.is_empty() {
             out.insert("x-kubernetes-group-version-kind".into(), Value::Array(kinds));
         }
         if structure.atomic {
             out.insert("x-kubernetes-map-type".into(), json!("atomic"));
         }
+        if let Some(unions) = doc.and_then(|doc| doc.unions.as_ref()) {
+            out.insert("x-kubernetes-unions".into(), unions.clone());
+        }
         Value::Object(out)
     }
 
-    fn kinds(&self, name: &str, gvk: &[schema::Str]) -> Vec<Value> {
+    fn kinds(&self, name: &str, gvk: &[schema::Str], everywhere: &[String]) -> Vec<Value> {
         let kind = |gvk: &str| {
             let (api_version, kind) = gvk.rsplit_once('/').unwrap_or(("", gvk));
             let (group, version) = split_api_version(api_version);
             json!({"group": group, "kind": kind, "version": version})
         };
+        if self.custom && !everywhere.is_empty() {
+            return everywhere.iter().map(|gvk| kind(gvk)).collect();
+        }
         let mut kinds: Vec<Value> = gvk.iter().map(|gvk| kind(gvk)).collect();
         let everywhere = [format!("{META}.DeleteOptions"), format!("{META}.WatchEvent")];
         if everywhere.iter().any(|one| one == name) && !self.group.is_empty() {
@@ -142,24 +187,17 @@ impl Schemas {
         kinds
     }
 
-    fn property(&mut self, field: &Field, description: &str) -> Value {
+    fn property(&mut self, field: &Field, description: &str, toggled: bool) -> Value {
         let mut out = Map::new();
         if !description.is_empty() {
             out.insert("description".into(), json!(description));
         }
         let mut body = self.body(&field.ty, field);
-        let always = field.omit == Omit::Never && !field.ptr;
-        let default = match (&field.default, &field.ty) {
-            (Some(default), _) => Some(default.clone()),
-            (None, Type::Struct(_)) if !field.ptr => Some(json!({})),
-            (None, ty) if always => zero(ty),
-            _ => None,
-        };
-        if let Some(default) = default {
+        if let Some(default) = default(field, toggled) {
             out.insert("default".into(), default);
         }
         // A reference cannot have siblings: with any it goes into an `allOf`.
-        if let Some(reference) = body.remove("$ref") {
+        if let Some(reference) = body.shift_remove("$ref") {
             let reference = json!({"$ref": reference});
             if out.is_empty() && extensions(field).is_empty() {
                 return reference;
@@ -168,7 +206,7 @@ impl Schemas {
         }
         let mut merged = Map::new();
         let place = |key: &str, from: &mut Map<String, Value>, to: &mut Map<String, Value>| {
-            if let Some(value) = from.remove(key) {
+            if let Some(value) = from.shift_remove(key) {
                 to.insert(key.to_owned(), value);
             }
         };
@@ -236,6 +274,20 @@ impl Schemas {
             },
         }
     }
+}
+
+/// The default of a field. Zero values are defaults of structures that are not pointers and of scalars that are always
+/// written; where that is wrong, the field is `toggled`.
+fn default(field: &Field, toggled: bool) -> Option<Value> {
+    let zero = match &field.ty {
+        Type::Struct(_) => json!({}),
+        ty => zero(ty).unwrap_or_default(),
+    };
+    let implied = match &field.ty {
+        Type::Struct(_) => !field.ptr,
+        _ => !field.ptr && field.omit == Omit::Never && !zero.is_null(),
+    };
+    field.default.clone().or_else(|| (implied != toggled).then_some(zero))
 }
 
 /// How a field is merged.
