@@ -103,7 +103,7 @@ fn by_the_book(config: Config, now: Timestamp) -> Server {
             subresource: "",
             now,
             // What its strategy adds, nobody owns.
-                reset: managed::Reset::Exclude(&[&["status"], &["spec", "finalizers"]]),
+            reset: managed::Reset::Exclude(&[&["status"], &["spec", "finalizers"]]),
         };
         managed::update(&managed::Schema::builtin(types, root), None, &mut tree, &write);
         server.put(&resource, None, tree, false).unwrap();
