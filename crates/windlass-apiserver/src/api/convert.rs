@@ -43,6 +43,12 @@ pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
         _ => tree,
     };
     tree["apiVersion"] = json!(resource.storage_api_version);
+    if let Flavor::Custom { definition, .. } = &resource.flavor
+        && let Some(stored) = definition.storage()
+    {
+        // What the stored version does not know is lost, as it is where versions are converted by name alone.
+        stored.prune(&mut tree, &mut Vec::new());
+    }
     tree
 }
 

@@ -117,7 +117,6 @@ impl Server {
         if meta_str(&tree, "deletionTimestamp").is_empty() {
             let meta = meta_mut(&mut tree);
             meta.insert("deletionTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
-            meta.insert("deletionGracePeriodSeconds".into(), json!(0));
         }
         let mut names: Vec<String> = finalizers(&tree).into_iter().map(str::to_owned).collect();
         if !names.iter().any(|name| name == CLEANUP) {

@@ -13,13 +13,18 @@ pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// `metadata` of its own, which stays; that of embedded resources loses what no `ObjectMeta` has.
 pub(super) fn prune(props: &Props, value: &mut Value, is_resource: bool, unknown: &mut Vec<String>) {
     let start = unknown.len();
-    let mut walk = Walk { unknown };
+    let mut walk = Walk { unknown, of_metadata: Vec::new() };
     walk.node(Some(props), value, is_resource || props.embedded, false, &Path::Root);
+    let mut of_metadata = walk.of_metadata;
     unknown[start..].sort();
+    of_metadata.sort();
+    unknown.append(&mut of_metadata);
 }
 
 struct Walk<'a> {
     unknown: &'a mut Vec<String>,
+    /// Of the metadata of embedded objects, which kube-apiserver looks at afterwards.
+    of_metadata: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -89,7 +94,7 @@ impl Walk<'_> {
             map.keys().filter(|key| !META_FIELDS.contains(&key.as_str())).cloned().collect();
         for key in dropped {
             map.shift_remove(&key);
-            self.unknown.push(path.child("metadata").child(&key).to_string());
+            self.of_metadata.push(path.child("metadata").child(&key).to_string());
         }
     }
 }
