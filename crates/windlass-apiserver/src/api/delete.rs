@@ -65,6 +65,9 @@ impl Server {
         let filter = Filter::parse(call)?;
         let options = DeleteOptions::parse(call)?;
         let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
+        if !objects.is_empty() {
+            call.warnings.extend(options.preserved(&resource));
+        }
         for object in &objects {
             self.admit_delete(&resource, object.name())?;
             self.delete_object(call, &resource, object, &options)?;

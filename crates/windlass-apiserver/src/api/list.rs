@@ -38,6 +38,18 @@ enum Items {
     Page(std::vec::IntoIter<Arc<Object>>),
 }
 
+impl Items {
+    /// Whether nothing will be listed.
+    fn is_empty(&self) -> bool {
+        match self {
+            Items::Page(objects) => objects.len() == 0,
+            Items::Range { snapshot, filter, after } => !snapshot
+                .range(filter.namespace.as_deref(), after.as_deref())
+                .any(|object| filter.matches(object)),
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Stage {
     Head,
@@ -295,6 +307,13 @@ fn stream(call: &Call<'_>, resource: Arc<Resource>, items: Items, metadata: &Map
         Some(version) => ("PartialObjectMetadataList", format!("meta.k8s.io/{version}")),
         None => (&*resource.list_kind, resource.api_version()),
     };
+    if partial.is_some() && items.is_empty() {
+        // A list of metadata that has none is null, as its Go slice is.
+        let body = format!(
+            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":null}}\n"
+        );
+        return Response::new(200, call.output.content_type(), Body::Full(body.into()));
+    }
     let (head, tail) = if resource.is_custom() && partial.is_none() {
         let head = format!("{{\"apiVersion\":\"{api_version}\",\"items\":[");
         (head, format!("],\"kind\":\"{kind}\",\"metadata\":{}}}\n", custom_metadata(&metadata)))

@@ -114,6 +114,10 @@ pub fn output(headers: &HeaderMap, query_pretty: Option<&str>, shapes: bool) -> 
 
 fn shape(range: &Range<'_>, shapes: bool) -> Option<Shape> {
     let param = |name: &str| range.params.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    // Only what can be streamed can be asked for as a stream, and refusals never are.
+    if param("stream").is_some() && (!shapes || range.media == "application/yaml") {
+        return None;
+    }
     let Some(kind) = param("as") else {
         return Some(Shape::Object);
     };

@@ -282,7 +282,7 @@ impl Registry {
             }
         }
         for (group, mut versions) in custom {
-            versions.sort_by_key(|version| std::cmp::Reverse(version_order(version)));
+            versions.sort_by_key(|version| std::cmp::Reverse(crd::version_order(version)));
             match groups.iter_mut().find(|have| have.group == group) {
                 Some(have) => have.versions.extend(versions),
                 None => groups.push(Group { group: group.to_owned(), versions }),
@@ -354,22 +354,6 @@ impl Clone for Custom {
 impl Default for Registry {
     fn default() -> Registry {
         Registry::new()
-    }
-}
-
-/// Kubernetes' order of versions: GA over beta over alpha, higher over lower, then names.
-pub fn version_order(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
-    let name = std::cmp::Reverse(version.to_owned());
-    let Some(rest) = version.strip_prefix('v') else { return (0, 0, 0, name) };
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    let Ok(major) = rest[..digits].parse() else { return (0, 0, 0, name) };
-    let tail = &rest[digits..];
-    let stage = |class: u8, text: &str| text.parse().map(|minor| (class, major, minor, name.clone())).ok();
-    match tail {
-        "" => (3, major, 0, name),
-        _ if tail.starts_with("beta") => stage(2, &tail[4..]).unwrap_or((0, 0, 0, name)),
-        _ if tail.starts_with("alpha") => stage(1, &tail[5..]).unwrap_or((0, 0, 0, name)),
-        _ => (0, 0, 0, name),
     }
 }
 
@@ -550,13 +534,6 @@ fn zero_text(id: TypeId, path: &[String]) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_sort_as_kubernetes_sorts_them() {
-        let mut versions = vec!["v1beta1", "foo", "v2", "v1", "v11alpha2", "v10", "v1beta2", "v12alpha1"];
-        versions.sort_by_key(|version| std::cmp::Reverse(version_order(version)));
-        assert_eq!(versions, ["v10", "v2", "v1", "v1beta2", "v1beta1", "v12alpha1", "v11alpha2", "foo"]);
-    }
 
     #[test]
     fn every_row_of_the_table_loads() {

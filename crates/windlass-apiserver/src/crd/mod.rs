@@ -35,6 +35,7 @@ mod structural;
 mod text;
 mod types;
 mod validate;
+mod versions;
 mod webhook;
 
 use serde_json::Value;
@@ -52,6 +53,7 @@ pub use self::object::{
     default_definition, prepare_create, prepare_status_update, prepare_update, validate_create,
     validate_status_update, validate_update, warnings,
 };
+pub use self::versions::version_order;
 
 /// A definition, ready to serve its kind.
 #[derive(Clone, Debug)]
@@ -181,6 +183,7 @@ impl Definition {
                 errors
             })?);
         }
+        versions::recommend(&mut compiled);
         Ok(Definition {
             versions: compiled,
             namespaced: str_at(spec, &["scope"]) == "Namespaced",
