@@ -10,7 +10,7 @@ use super::registry::{Flavor, Resource};
 use super::response::Response;
 use super::server::{Call, Ids, Server};
 use crate::codec::scalar::time::{self, Precision};
-use crate::field::Errors;
+use crate::field::{Errors, Path};
 use crate::kinds::{meta, names};
 use crate::status::{Result, Status};
 use crate::store::Object;
@@ -45,6 +45,14 @@ impl Server {
         fields.insert("uid".into(), json!(uid(call.ids)));
         fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
         self.prepare_create(call, resource, &mut tree)?;
+        // Such a name could not be asked for again: it is refused whatever the kind says of names.
+        let faults = names::path_segment(meta_str(&tree, "name"));
+        if let Some(fault) = faults.first() {
+            let mut errors = Errors::default();
+            let path = Path::Root.child("metadata");
+            errors.invalid(&path.child("name"), &json!(meta_str(&tree, "name")), fault);
+            return Err(Status::invalid(&resource.group, &resource.kind, meta_str(&tree, "name"), errors));
+        }
         // What cannot be a revision is ignored, and so is zero.
         if meta_str(&tree, "resourceVersion").parse::<u64>().is_ok_and(|revision| revision > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));

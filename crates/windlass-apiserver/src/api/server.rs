@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::audit::{Audit, Record};
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
-use super::registry::{Flavor, Registry};
+use super::registry::{Flavor, Registry, Resource};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
 use crate::codec::Format;
@@ -341,6 +341,11 @@ impl Server {
             ("", Verb::Get) => self.get(call),
             ("", Verb::List) => self.list(call),
             ("", Verb::Watch) => self.watch(call),
+            // Reviews and bindings are answered, not kept; until somebody answers them they are refused.
+            ("", Verb::Create) if !call.target.resource.has_verb("get") => {
+                let Resource { group, plural, .. } = &*call.target.resource;
+                Err(Status::method_not_supported(group, plural, "create"))
+            }
             ("", Verb::Create) => self.create(call).map(Answer::Done),
             ("", Verb::Update) => self.update(call).map(Answer::Done),
             ("", Verb::Patch) => self.patch(call).map(Answer::Done),

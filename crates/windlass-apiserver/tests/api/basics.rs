@@ -169,3 +169,22 @@ fn an_empty_list_of_managers_forgets_who_owned_what() {
     );
     assert!(reset.expect(200)["metadata"].get("managedFields").is_none());
 }
+
+/// Found by fuzzing: an event under such a name was kept, and could not be read.
+#[test]
+fn names_that_no_path_can_hold_are_refused() {
+    let mut world = World::new();
+    let path = "/api/v1/namespaces/default/events";
+    let body = json!({"metadata": {"name": "x/y"}, "involvedObject": {"namespace": "default", "kind": "Pod", "name": "p"}});
+    assert_eq!(world.post(path, &body).expect(422)["details"]["causes"][0]["field"], "metadata.name");
+}
+
+/// Found by fuzzing: a binding was kept, though nobody could read it.
+#[test]
+fn what_cannot_be_read_is_not_kept() {
+    let mut world = World::new();
+    let before = world.server.store().revision();
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    world.post("/api/v1/namespaces/default/bindings", &binding).expect(405);
+    assert_eq!(world.server.store().revision(), before);
+}

@@ -11,7 +11,7 @@ use super::parse::{ParseError, Parsed};
 use resolve::Scalar;
 
 /// The deepest nesting that is read, the same as for JSON.
-const DEPTH_MAX: usize = 128;
+const DEPTH_MAX: usize = crate::json::DEPTH_MAX;
 
 /// How much may be copied for anchors and by aliases, in bytes of memory: a few lines can name petabytes.
 const COPIED_MAX: usize = 32 << 20;
