@@ -61,6 +61,13 @@ pub(crate) fn of_template(new: &Value, old: Option<&Value>, path: &[&str]) -> Ve
 /// Warnings for the pod spec at `path` (`spec`, `spec.template.spec`).
 pub(crate) fn of_spec(spec: &Value, path: &str) -> Vec<String> {
     let mut warnings = Vec::new();
+    for (index, constraint) in list(spec, "topologySpreadConstraints").iter().enumerate() {
+        if get(constraint, "labelSelector").is_none_or(Value::is_null) {
+            warnings.push(format!(
+                "{path}.topologySpreadConstraints[{index}].labelSelector: a null labelSelector results in matching no pod"
+            ));
+        }
+    }
     for (index, volume) in list(spec, "volumes").iter().enumerate() {
         for (source, why) in GONE {
             if get(volume, source).is_some() {
@@ -68,5 +75,66 @@ pub(crate) fn of_spec(spec: &Value, path: &str) -> Vec<String> {
             }
         }
     }
+    warnings.extend(of_ports(spec, path));
     warnings
+}
+
+/// Ports of a pod that several of its containers claim, or that one claims twice.
+fn of_ports(spec: &Value, path: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut seen: Vec<(String, &Value)> = Vec::new();
+    for kind in ["initContainers", "containers"] {
+        for (index, container) in list(spec, kind).iter().enumerate() {
+            for (i, port) in list(container, "ports").iter().enumerate() {
+                let place = format!("{path}.{kind}[{index}].ports[{i}]");
+                for (other_place, other) in &seen {
+                    if let Some(word) = clash(port, other) {
+                        warnings.push(format!("{place}: {word} port definition with {other_place}"));
+                    }
+                }
+                seen.push((place, port));
+            }
+        }
+    }
+    warnings
+}
+
+/// How two definitions of ports get in each other's way, if they do.
+fn clash(port: &Value, other: &Value) -> Option<&'static str> {
+    let number = |port: &Value, key: &str| int(port, key).unwrap_or(0);
+    let same = number(port, "containerPort") == number(other, "containerPort")
+        && text_at(port, &["protocol"]) == text_at(other, &["protocol"]);
+    if !same {
+        return None;
+    }
+    let (host, other_host) = (number(port, "hostPort"), number(other, "hostPort"));
+    let (ip, other_ip) = (text_at(port, &["hostIP"]), text_at(other, &["hostIP"]));
+    match () {
+        () if host == other_host && ip == other_ip => Some("duplicate"),
+        () if host == 0 || other_host == 0 => Some("overlapping"),
+        () if host == other_host && ip.is_empty() != other_ip.is_empty() => Some("dangerously ambiguous"),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn ports_that_stand_twice_and_selectors_that_match_nothing_are_warned_of() {
+        let port = json!({"containerPort": 80, "protocol": "TCP"});
+        let spec = json!({
+            "topologySpreadConstraints": [{"maxSkew": 1}],
+            "containers": [{"ports": [port]}, {"ports": [{"containerPort": 80, "protocol": "UDP"}, port]}],
+        });
+        assert_eq!(
+            of_spec(&spec, "spec"),
+            [
+                "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+                "spec.containers[1].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
+            ]
+        );
+    }
 }
