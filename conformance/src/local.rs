@@ -1,11 +1,12 @@
-//! Our server in this process: no socket, no TLS, and a fork of its own for whoever wants one.
+//! Our server in this process: no socket, no TLS.
 
 use anyhow::Result;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
+use jiff::Timestamp;
 use tower::ServiceExt as _;
-use windlass_apiserver::front::{ApiServer, Options, Service};
+use windlass_apiserver::front::{ApiServer, Clock, Options, Service};
 
 use crate::client::{Body, Boxed, Connection, Endpoint};
 
@@ -13,14 +14,12 @@ use crate::client::{Body, Boxed, Connection, Endpoint};
 pub struct Local(ApiServer);
 
 impl Local {
-    /// A server with the objects of a new cluster.
+    /// A server with the objects of a new cluster. Its clock starts at a whole second: what takes less than one happens
+    /// at one time, as it did when the answers were recorded.
     pub fn new() -> Local {
-        Local(ApiServer::start(Options::default()))
-    }
-
-    /// Another one with the same objects.
-    pub fn fork(&self) -> Local {
-        Local(self.0.fork())
+        let now = Timestamp::now();
+        let clock = Clock::runtime(Timestamp::from_second(now.as_second()).unwrap_or(now));
+        Local(ApiServer::start(Options { clock, ..Options::default() }))
     }
 }
 
