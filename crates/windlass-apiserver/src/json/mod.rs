@@ -151,7 +151,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
         })
     }
 
+    /// Serde reads `-0` as a float to keep its sign; for Go it is a whole number, which has none.
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        if value == 0.0 && value.is_sign_negative() {
+            return Ok(Value::Number(0.into()));
+        }
         Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
@@ -215,6 +219,12 @@ mod tests {
         let read = read(br#"{"data":{"a":1,"b":[{"c":1,"c":2}],"a":3}}"#).unwrap();
         assert_eq!(read.value, json!({"data": {"a": 3, "b": [{"c": 2}]}}));
         assert_eq!(read.duplicates, ["data.b[0].c", "data.a"]);
+    }
+
+    /// Found by fuzzing: what JSON read as a float, YAML read as an integer, and an integer field refused one of them.
+    #[test]
+    fn zero_has_no_sign() {
+        assert_eq!(read(b"[-0,-0.0]").unwrap().value, json!([0, 0]));
     }
 
     #[test]

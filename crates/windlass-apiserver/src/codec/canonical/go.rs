@@ -47,8 +47,7 @@ pub(in crate::codec) fn zero(types: &Types, ty: &Type) -> Go {
 
 /// A float as it reads back once Go has written it: a whole one is an integer. `None` if JSON cannot say it.
 pub(in crate::codec) fn float(value: f64) -> Option<Number> {
-    let whole =
-        value.fract() == 0.0 && value.abs() < i64::MAX as f64 && !(value == 0.0 && value.is_sign_negative());
+    let whole = value.fract() == 0.0 && value.abs() < i64::MAX as f64;
     if whole { Some((value as i64).into()) } else { Number::from_f64(value) }
 }
 
