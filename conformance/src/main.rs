@@ -26,7 +26,7 @@ struct Args {
     /// Compares the real server with a second real server, which must not differ: a check of this program.
     #[arg(long = "self")]
     self_check: bool,
-    /// Only sequences whose `rule/name` contains this.
+    /// Only sequences whose `rule/name` contains this; when recording, only rules that contain this.
     #[arg(long, default_value = "")]
     only: String,
     /// How many generated sequences, in percent of the usual number.
@@ -52,6 +52,8 @@ enum Mode {
     Record,
     /// Run kubectl 1.32 and 1.36 against both servers and compare what they print.
     Kubectl,
+    /// Record what kubectl 1.32 and 1.36 ask of the real server into `conformance/sequences`.
+    RecordKubectl,
 }
 
 #[tokio::main]
@@ -68,11 +70,16 @@ async fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<bool> {
     let started = Instant::now();
-    if args.mode == Mode::Record {
+    if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = args.output.join("servers/recorded");
         let _ = std::fs::remove_dir_all(&folder);
         let reference = servers::reference(&folder).await?;
-        let (count, size) = recorded::record(endpoint(&reference)).await?;
+        if args.mode == Mode::RecordKubectl {
+            let count = kubectl::record(endpoint(&reference), &args.output.join("kubectl")).await?;
+            println!("{count} sequences, from {}", recorded::REFERENCE);
+            return Ok(true);
+        }
+        let (count, size) = recorded::record(endpoint(&reference), &args.only).await?;
         println!("{count} sequences, {} kB, from {}", size / 1000, recorded::REFERENCE);
         return Ok(true);
     }

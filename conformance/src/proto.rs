@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use windlass_apiserver::codec;
 use windlass_apiserver::codec::scalar::{duration, time};
 use windlass_apiserver::schema::{self, Struct, Type, TypeId, Types, Wire};
 
@@ -26,6 +27,29 @@ pub fn encode(name: &str, tree: &Value) -> Result<Vec<u8>> {
     bytes(&mut out, 3, b"");
     bytes(&mut out, 4, b"");
     Ok(out)
+}
+
+/// The OpenAPI name and the tree of a body in the envelope.
+///
+/// # Errors
+/// When it is not one, or of no built-in kind.
+pub fn decode(body: &[u8]) -> Result<(String, Value)> {
+    let types = schema::builtin();
+    let envelope = codec::envelope(body).map_err(|e| anyhow::anyhow!("{e}"))?;
+    let (group, version) = envelope.api_version.split_once('/').unwrap_or(("", &envelope.api_version));
+    // `rbac.authorization.k8s.io/v1` is in the package `rbac/v1`; a Status, and nothing else, is of the machinery.
+    let package = match group.split('.').next() {
+        Some("") if envelope.kind == "Status" => "meta",
+        Some("") => "core",
+        Some(label) => label,
+        None => "",
+    };
+    let end = format!(".{package}.{version}.{}", envelope.kind);
+    let named = types.iter().find(|structure| structure.name.ends_with(&end));
+    let name = named.with_context(|| format!("no type *{end}"))?.name.to_string();
+    let id = types.id(&name).with_context(|| name.clone())?;
+    let tree = codec::decode_proto(types, id, &envelope).map_err(|e| anyhow::anyhow!("{e}"))?;
+    Ok((name, tree))
 }
 
 fn message(types: &Types, id: TypeId, tree: &Value) -> Result<Vec<u8>> {
@@ -150,7 +174,6 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_apiserver::codec;
 
     use super::*;
 
@@ -166,14 +189,25 @@ mod tests {
                     "livenessProbe": {"httpGet": {"port": "http"}, "periodSeconds": 3}}]}},
                 "strategy": {"rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}}}});
         let bytes = encode(name, &tree).unwrap();
-        let types = schema::builtin();
-        let envelope = codec::envelope(&bytes).unwrap();
-        let decoded = codec::decode_proto(types, types.id(name).unwrap(), &envelope).unwrap();
+        let (found, decoded) = decode(&bytes).unwrap();
+        assert_eq!(found, name);
         assert_eq!(decoded["spec"]["replicas"], 3);
         assert_eq!(decoded["metadata"]["creationTimestamp"], "2024-01-02T03:04:05Z");
         let container = &decoded["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(container["livenessProbe"]["httpGet"]["port"], "http");
         assert_eq!(container["resources"]["limits"]["cpu"], "500m");
         assert_eq!(decoded["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"], 1);
+    }
+
+    #[test]
+    fn the_type_of_a_body_follows_from_its_envelope() {
+        for (version, kind, name) in [
+            ("v1", "PodList", "io.k8s.api.core.v1.PodList"),
+            ("rbac.authorization.k8s.io/v1", "Role", "io.k8s.api.rbac.v1.Role"),
+            ("v1", "Status", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"),
+        ] {
+            let body = encode(name, &json!({"apiVersion": version, "kind": kind})).unwrap();
+            assert_eq!(decode(&body).unwrap().0, name);
+        }
     }
 }

@@ -23,7 +23,7 @@ pub const REFERENCE: &str = "kube-apiserver v1.36.4";
 /// The seed and the share of the generated sequences that are recorded.
 const SAMPLE: (u64, usize) = (36, 6);
 /// Longer lines are left out: documents of hundreds of kilobytes, and objects at the limit of size.
-const LINE_MAX: usize = 24 << 10;
+const LINE_MAX: usize = 48 << 10;
 
 /// A sequence and what the real server answered.
 #[derive(Clone, Serialize, Deserialize)]
@@ -42,13 +42,15 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
 }
 
-/// Records the hand-written sequences and a sample of the generated ones; says how many and how large they are.
+/// Records the sequences of the files and a sample of the generated ones, of rules that contain `only`; says how many and
+/// how large they are.
 ///
 /// # Errors
 /// When the server cannot be reached, or a file cannot be written.
-pub async fn record(server: Arc<dyn Endpoint>) -> Result<(usize, usize)> {
+pub async fn record(server: Arc<dyn Endpoint>, only: &str) -> Result<(usize, usize)> {
     let mut sequences = rules::hand_written()?;
     sequences.extend(generate::all(SAMPLE.0, SAMPLE.1));
+    sequences.retain(|s| s.rule.contains(only));
     // In the process everybody is the administrator.
     sequences.retain(|s| s.steps.iter().all(|step| !step.headers.contains_key("authorization")));
     let mut files: BTreeMap<String, String> = BTreeMap::new();

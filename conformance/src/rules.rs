@@ -21,7 +21,7 @@ pub fn all() -> BTreeMap<String, String> {
     rules.iter().map(|(id, text)| (id.clone(), text.as_str().expect("a rule is text").to_owned())).collect()
 }
 
-/// All hand-written sequences, in order of file.
+/// All sequences of `sequences/`: written by hand, or recorded from kubectl. In order of file.
 ///
 /// # Errors
 /// When a file is broken, names an unknown rule, or names a sequence twice.

@@ -239,6 +239,14 @@ fn understand(headers: &http::HeaderMap, body: &[u8]) -> Body {
     let media_type = headers.get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default();
     let tree = if media_type.contains("yaml") {
         codec::parse(body, Format::Yaml).ok().map(|parsed| parsed.value)
+    } else if media_type.contains("protobuf") {
+        proto::decode(body).ok().map(|(_, mut tree)| {
+            // In protobuf an empty list is none.
+            if tree["items"].is_null() && tree["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) {
+                tree["items"] = json!([]);
+            }
+            tree
+        })
     } else {
         serde_json::from_slice(body).ok()
     };

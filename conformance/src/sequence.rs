@@ -1,7 +1,7 @@
 //! A sequence: requests in order, with values taken from earlier answers put into later requests.
 //!
-//! Nothing here says what the answer should be: the real server does. Hand-written sequences lie in
-//! `sequences/*.yaml`, one file per rule; their steps are written short:
+//! Nothing here says what the answer should be: the real server does. Sequences that are written by hand, or recorded from
+//! kubectl, lie in `sequences/*.yaml`; their steps are written short:
 //!
 //! ```yaml
 //! rule: update.conflict
@@ -130,7 +130,7 @@ pub enum Collect {
     End,
 }
 
-/// Reads a file of hand-written sequences.
+/// Reads a file of sequences.
 ///
 /// # Errors
 /// When it is not one.
