@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,38 +10,38 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bootstrapOrder is a creation order in which nothing refers to what is not there yet.
-var bootstrapOrder = []string{
-	"Namespace", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "PriorityClass", "PriorityLevelConfiguration", "FlowSchema",
-	"ServiceCIDR", "IPAddress", "Service", "Endpoints", "EndpointSlice", "ConfigMap", "APIService",
-}
-
 // placeholders stand for what differs from one server to the next; the server that loads the table fills them in.
 var placeholders = []struct {
 	pattern *regexp.Regexp
 	value   string
 }{
-	{regexp.MustCompile(`"lastTransitionTime":"[^"]*"`), `"lastTransitionTime":"{{now}}"`},
+	{regexp.MustCompile(`"(lastTransitionTime|time)":"[^"]*"`), `"$1":"{{now}}"`},
 	{regexp.MustCompile(`"since":"[^"]*"`), `"since":"{{today}}"`},
 	{regexp.MustCompile(`"client-ca-file":"[^"]*"`), `"client-ca-file":"{{client-ca}}"`},
 	{regexp.MustCompile(`"192\.0\.2\.1"`), `"{{advertise-address}}"`},
 }
 
-// bootstrapRows cleans the recorded objects of everything that is only true of the server they were recorded from.
+// bootstrapRows cleans the recorded objects of everything that is only true of the server they were recorded from. They come in the order in which
+// that server wrote them.
 func bootstrapRows(recorded string) ([]json.RawMessage, error) {
 	data, err := os.ReadFile(filepath.Join(recorded, "bootstrap.jsonl"))
 	if err != nil {
 		return nil, err
 	}
-	byKind := map[string][]json.RawMessage{}
+	type row struct {
+		revision uint64
+		object   json.RawMessage
+	}
+	var rows []row
 	for line := range bytes.Lines(data) {
-		var head metav1.TypeMeta
+		var head metav1.PartialObjectMetadata
 		if err := json.Unmarshal(line, &head); err != nil {
 			return nil, err
 		}
@@ -48,20 +49,22 @@ func bootstrapRows(recorded string) ([]json.RawMessage, error) {
 			// The identity of the process that was recorded.
 			continue
 		}
-		if !slices.Contains(bootstrapOrder, head.Kind) {
-			return nil, fmt.Errorf("no place in the creation order for %s", head.Kind)
+		revision, err := strconv.ParseUint(head.ResourceVersion, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", head.Kind, head.Name, err)
 		}
-		row, err := cleanObject(head.GroupVersionKind(), line)
+		object, err := cleanObject(head.GroupVersionKind(), line)
 		if err != nil {
 			return nil, err
 		}
-		byKind[head.Kind] = append(byKind[head.Kind], row)
+		rows = append(rows, row{revision, object})
 	}
-	var rows []json.RawMessage
-	for _, kind := range bootstrapOrder {
-		rows = append(rows, byKind[kind]...)
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.revision, b.revision) })
+	objects := make([]json.RawMessage, len(rows))
+	for i, row := range rows {
+		objects[i] = row.object
 	}
-	return rows, nil
+	return objects, nil
 }
 
 func cleanObject(kind schema.GroupVersionKind, data []byte) (json.RawMessage, error) {
@@ -80,7 +83,6 @@ func cleanObject(kind schema.GroupVersionKind, data []byte) (json.RawMessage, er
 	accessor.SetUID("")
 	accessor.SetResourceVersion("")
 	accessor.SetCreationTimestamp(metav1.Time{})
-	accessor.SetManagedFields(nil)
 	clean, err := json.Marshal(object)
 	for _, p := range placeholders {
 		clean = p.pattern.ReplaceAll(clean, []byte(p.value))

@@ -1,8 +1,8 @@
 //! The objects that a new cluster has.
 //!
-//! Every test that starts a server pays for them, so they are not taken through decoding, ownership and encoding each
-//! time: `table/sealed.jsonl` holds what these make of `table/bootstrap.jsonl`, with marks where a server's own values
-//! go. The tests beside this file make that table, and compare it with the long way.
+//! Every test that starts a server pays for them, so they are not taken through decoding and encoding each time:
+//! `table/sealed.jsonl` holds what these make of `table/bootstrap.jsonl`, with marks where a server's own values go. The
+//! tests beside this file make that table, and compare it with the long way.
 
 #[cfg(test)]
 mod tests;

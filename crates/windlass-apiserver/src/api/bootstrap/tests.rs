@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::Config;
 use crate::api::object::meta_mut;
-use crate::managed;
 use crate::store::{Pair, Store};
 
 struct Counter(u64);
@@ -95,17 +94,6 @@ fn by_the_book(config: Config, now: Timestamp) -> Server {
         let meta = meta_mut(&mut tree);
         meta.insert("uid".into(), json!(uid(&mut ids)));
         meta.insert("creationTimestamp".into(), json!(text));
-        let (types, root) = resource.types();
-        let write = managed::Write {
-            manager: "kube-apiserver",
-            api_version: &resource.api_version(),
-            kind: &resource.kind,
-            subresource: "",
-            now,
-            // What its strategy adds, nobody owns.
-            reset: managed::Reset::Exclude(&[&["status"], &["spec", "finalizers"]]),
-        };
-        managed::update(&managed::Schema::builtin(types, root), None, &mut tree, &write);
         server.put(&resource, None, tree, false).unwrap();
     }
     server
