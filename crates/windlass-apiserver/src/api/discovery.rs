@@ -9,7 +9,7 @@ use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Registry, Resource, api_version};
 use super::response::{Body, Response};
-use super::route::Route;
+use super::route::{OpenId, Route};
 use super::server::{Request, Server};
 use crate::codec::Format;
 
@@ -95,6 +95,26 @@ impl Server {
         Response::new(200, "application/json", Body::Full(body.into()))
     }
 
+    /// Tokens of service accounts are not issued here: there is an issuer, as everywhere, and it has no keys.
+    pub(super) fn open_id(&self, what: OpenId) -> Response {
+        let (content_type, tree) = match what {
+            OpenId::Configuration => (
+                "application/json",
+                json!({
+                    "issuer": "https://kubernetes.default.svc",
+                    "jwks_uri": format!("https://{}/openid/v1/jwks", self.config.address),
+                    "response_types_supported": ["id_token"],
+                    "subject_types_supported": ["public"],
+                    "id_token_signing_alg_values_supported": [],
+                }),
+            ),
+            OpenId::Keys => ("application/jwk-set+json", json!({"keys": []})),
+        };
+        let mut response = Response::new(200, content_type, Body::Full(tree.to_string().into()));
+        response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+        response
+    }
+
     pub(super) fn health(&self, path: &str, query: &Query<'_>) -> Response {
         let (probe, check) = path.split_once('/').unwrap_or((path, ""));
         match (check, query.get("verbose")) {
@@ -115,12 +135,15 @@ impl Server {
             paths.extend(group.versions.iter().map(|version| format!("/apis/{}/{version}", group.group)));
         }
         for path in [
+            "/.well-known/openid-configuration",
             "/healthz",
             "/healthz/ping",
             "/livez",
             "/livez/ping",
+            "/openapi/v2",
             "/openapi/v3",
             "/openapi/v3/",
+            "/openid/v1/jwks",
             "/readyz",
             "/readyz/ping",
             "/version",

@@ -193,6 +193,12 @@ impl Resource {
         self.group == "apiextensions.k8s.io" && self.plural == "customresourcedefinitions"
     }
 
+    /// Whether upstream keeps it in its watch cache: all but events, for which it asks etcd each time. That shows in
+    /// limits, tokens, bookmarks, and in how long it waits for a revision.
+    pub fn is_cached(&self) -> bool {
+        self.is_custom() || &*self.plural != "events"
+    }
+
     /// Whether it is a custom resource.
     pub fn is_custom(&self) -> bool {
         matches!(self.flavor, Flavor::Custom { .. })
@@ -308,6 +314,12 @@ impl Registry {
     pub fn has_group(&self, group: &str, version: &str) -> bool {
         self.all()
             .any(|resource| resource.group == group && (version.is_empty() || resource.version == version))
+    }
+
+    /// Whether a group has a built-in version, or this one if it is not empty.
+    pub fn is_builtin(&self, group: &str, version: &str) -> bool {
+        let known = |have: &Group| version.is_empty() || have.versions.iter().any(|one| one == version);
+        group.is_empty() || self.builtin.groups.iter().any(|have| have.group == group && known(have))
     }
 
     /// The definitions that are served, by CRD name.

@@ -31,6 +31,17 @@ pub enum Route {
     Health(String),
     /// `/`.
     Index,
+    /// Who issues the tokens of service accounts, and with which keys.
+    OpenId(OpenId),
+}
+
+/// What is said of the issuer of service account tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenId {
+    /// `/.well-known/openid-configuration`.
+    Configuration,
+    /// `/openid/v1/jwks`.
+    Keys,
 }
 
 /// A resource and where in it.
@@ -52,9 +63,18 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Lost {
     /// No such path: plain text.
-    NoPath,
+    Path,
     /// No such resource in a group that exists: a `Status`.
-    NoResource,
+    Resource,
+    /// No such subresource of a custom resource: a `Status` that names the object.
+    Subresource {
+        /// The group.
+        group: String,
+        /// The resource.
+        plural: String,
+        /// The object.
+        name: String,
+    },
 }
 
 /// Finds what a path stands for.
@@ -70,8 +90,13 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
         [] => Ok(Route::Index),
         ["version"] => Ok(Route::ServerVersion),
         ["healthz" | "livez" | "readyz", ..] if !path.ends_with('/') => Ok(Route::Health(parts.join("/"))),
-        ["openapi", "v2"] => Ok(Route::OpenApiV2),
-        ["openapi", "v3", rest @ ..] => Ok(Route::OpenApi(rest.join("/"))),
+        [".well-known", "openid-configuration"] => Ok(Route::OpenId(OpenId::Configuration)),
+        ["openid", "v1", "jwks"] => Ok(Route::OpenId(OpenId::Keys)),
+        ["openapi", "v2"] if !path.ends_with('/') => Ok(Route::OpenApiV2),
+        ["openapi", "v3", rest @ ..] => {
+            let slash = if path.ends_with('/') { "/" } else { "" };
+            Ok(Route::OpenApi(rest.join("/") + slash))
+        }
         ["api"] => Ok(Route::Groups { core: true }),
         ["apis"] => Ok(Route::Groups { core: false }),
         ["api", "v1"] => Ok(Route::Version(String::new(), "v1".into())),
@@ -83,11 +108,16 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
         ["apis", group, version, rest @ ..] if !rest.is_empty() && registry.has_group(group, "") => {
             resource(registry, group, version, rest)
         }
-        ["apis", group, _] if registry.has_group(group, "") => Err(Lost::NoResource),
+        ["apis", group, _] if registry.has_group(group, "") => Err(lost(registry, group)),
         // What lies below these belongs to their services, which answer in their own form.
-        ["api" | "version", ..] => Err(Lost::NoResource),
-        _ => Err(Lost::NoPath),
+        ["api" | "version", ..] => Err(Lost::Resource),
+        _ => Err(Lost::Path),
     }
+}
+
+/// Custom resources are found by a handler of their own upstream, which knows no groups.
+fn lost(registry: &Registry, group: &str) -> Lost {
+    if registry.is_builtin(group, "") { Lost::Resource } else { Lost::Path }
 }
 
 fn resource(registry: &Registry, group: &str, version: &str, parts: &[&str]) -> Result<Route, Lost> {
@@ -95,7 +125,7 @@ fn resource(registry: &Registry, group: &str, version: &str, parts: &[&str]) -> 
         ["watch", rest @ ..] => (true, rest),
         parts => (false, parts),
     };
-    let find = |plural: &str| registry.find(group, version, plural).ok_or(Lost::NoResource);
+    let find = |plural: &str| registry.find(group, version, plural).ok_or_else(|| lost(registry, group));
     // `namespaces/<n>/<resource>…` is a resource in a namespace, unless <resource> is a subresource of namespaces.
     if let ["namespaces", namespace, plural, rest @ ..] = parts
         && let Ok(found) = find(plural)
@@ -107,11 +137,11 @@ fn resource(registry: &Registry, group: &str, version: &str, parts: &[&str]) -> 
         [plural, rest @ ..] => {
             let found = find(plural)?;
             if found.namespaced && !rest.is_empty() {
-                return Err(Lost::NoResource);
+                return Err(lost(registry, group));
             }
             target(found, "", rest, watch)
         }
-        [] => Err(Lost::NoResource),
+        [] => Err(lost(registry, group)),
     }
 }
 
@@ -126,10 +156,27 @@ fn target(resource: Arc<Resource>, namespace: &str, rest: &[&str], watch: bool) 
     let served = resource.subresource(&subresource).is_some()
         || first == "proxy" && resource.subresource(first).is_some();
     if !subresource.is_empty() && !served {
-        return Err(Lost::NoResource);
+        if !resource.is_custom() {
+            return Err(Lost::Resource);
+        }
+        let (group, plural) = (resource.group.to_string(), resource.plural.to_string());
+        return Err(Lost::Subresource { group, plural, name: name.to_owned() });
     }
     let (namespace, name) = (namespace.to_owned(), name.to_owned());
     Ok(Route::Resource(Target { resource, namespace, name, subresource, watch }))
+}
+
+/// Whether a route leads somewhere by this method. Custom objects of all namespaces can be read, and else are not there.
+pub fn reach(route: Route, method: &Method) -> Result<Route, Lost> {
+    if let Route::Resource(target) = &route
+        && target.resource.is_custom()
+        && target.resource.namespaced
+        && target.namespace.is_empty()
+        && !matches!(*method, Method::GET | Method::HEAD)
+    {
+        return Err(Lost::Path);
+    }
+    Ok(route)
 }
 
 /// What is to be done with a target.
@@ -173,22 +220,31 @@ impl Verb {
 pub fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, Status> {
     let collection = target.name.is_empty();
     let watch = watch || target.watch;
+    // Upstream, built-in resources have a route per method, and none for HEAD; custom ones have one handler, which
+    // looks at the rest of the path later.
+    let custom = target.resource.is_custom();
+    let refused = |verb: &str| match custom {
+        true => Status::method_not_supported(&target.resource.group, &target.resource.plural, verb),
+        false => method_not_allowed(),
+    };
+    let read = *method == Method::GET || *method == Method::HEAD && custom;
     let verb = match *method {
-        Method::GET | Method::HEAD if collection && watch => Verb::Watch,
-        Method::GET | Method::HEAD if collection => Verb::List,
-        Method::GET | Method::HEAD if target.watch => Verb::Watch,
-        Method::GET | Method::HEAD => Verb::Get,
-        Method::POST if collection || !target.subresource.is_empty() => Verb::Create,
+        _ if read && collection && watch => Verb::Watch,
+        _ if read && collection => Verb::List,
+        _ if read && target.watch => Verb::Watch,
+        _ if read => Verb::Get,
+        Method::POST if collection || custom || !target.subresource.is_empty() => Verb::Create,
         Method::PUT if !collection => Verb::Update,
         Method::PATCH if !collection => Verb::Patch,
+        Method::PUT | Method::PATCH if custom => return Err(Status::bad_request("name must be provided")),
         Method::DELETE if collection => Verb::DeleteCollection,
         Method::DELETE => Verb::Delete,
-        _ => return Err(method_not_allowed()),
+        _ => return Err(refused("")),
     };
     // A collection over all namespaces can be read and emptied nowhere, and created in nowhere.
     let everywhere = target.resource.namespaced && target.namespace.is_empty();
     if everywhere && matches!(verb, Verb::Create | Verb::DeleteCollection) {
-        return Err(method_not_allowed());
+        return Err(refused(verb.as_str()));
     }
     let offered = match target.subresource.as_str() {
         "" => target.resource.has_verb(verb.as_str()),
@@ -204,7 +260,7 @@ pub fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, Statu
                 .is_some_and(|sub| sub.verbs.iter().any(|have| have == verb.as_str()))
         }
     };
-    if offered { Ok(verb) } else { Err(method_not_allowed()) }
+    if offered { Ok(verb) } else { Err(refused(verb.as_str())) }
 }
 
 /// `405`, as go-restful's answer is worded.
@@ -244,12 +300,26 @@ mod tests {
     }
 
     #[test]
+    fn documents_have_no_slash_at_the_end() {
+        let registry = Registry::new();
+        let document = |path: &str| match route(&registry, path) {
+            Ok(Route::OpenApi(name)) => name,
+            other => panic!("{path}: {other:?}"),
+        };
+        assert_eq!(document("/openapi/v3"), "");
+        assert_eq!(document("/openapi/v3/"), "/");
+        assert_eq!(document("/openapi/v3/apis/apps/v1"), "apis/apps/v1");
+        assert_eq!(document("/openapi/v3/apis/"), "apis/");
+        assert_eq!(route(&registry, "/openapi/v2/").unwrap_err(), Lost::Path);
+    }
+
+    #[test]
     fn lost_paths_are_told_apart() {
         let registry = Registry::new();
-        assert_eq!(route(&registry, "/nope").unwrap_err(), Lost::NoPath);
-        assert_eq!(route(&registry, "/apis/nope/v1/x").unwrap_err(), Lost::NoPath);
-        assert_eq!(route(&registry, "/apis/apps/v1/nope").unwrap_err(), Lost::NoResource);
-        assert_eq!(route(&registry, "/api/v1/pods/x").unwrap_err(), Lost::NoResource);
+        assert_eq!(route(&registry, "/nope").unwrap_err(), Lost::Path);
+        assert_eq!(route(&registry, "/apis/nope/v1/x").unwrap_err(), Lost::Path);
+        assert_eq!(route(&registry, "/apis/apps/v1/nope").unwrap_err(), Lost::Resource);
+        assert_eq!(route(&registry, "/api/v1/pods/x").unwrap_err(), Lost::Resource);
     }
 
     #[test]
@@ -260,5 +330,6 @@ mod tests {
         assert_eq!(verb(&Method::PUT, &pods, false).unwrap_err().code, 405);
         assert_eq!(verb(&Method::POST, &target("/api/v1/pods"), false).unwrap_err().code, 405);
         assert_eq!(verb(&Method::DELETE, &target("/api/v1/namespaces"), false).unwrap_err().code, 405);
+        assert_eq!(verb(&Method::HEAD, &pods, false).unwrap_err().code, 405);
     }
 }

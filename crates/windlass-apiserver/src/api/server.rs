@@ -234,7 +234,8 @@ impl Server {
 
     fn answer(&mut self, request: &Request, now: Timestamp, waited: bool, ids: &mut dyn Ids) -> Answer {
         let query = Query::parse(request.uri.query().unwrap_or_default());
-        let route = route::route(&self.registry, request.uri.path());
+        let route = route::route(&self.registry, request.uri.path())
+            .and_then(|route| route::reach(route, &request.method));
         let (target, answer, name, reason, verb) = match route {
             Ok(Route::Resource(target)) => {
                 let (answer, name, reason, verb) = self.resource(request, &target, &query, now, waited, ids);
@@ -360,9 +361,13 @@ impl Server {
     }
 
     fn other(&mut self, request: &Request, route: &Route, query: &Query<'_>) -> Response {
-        // The index and the health checks answer to any method, as upstream.
-        let any = matches!(route, Route::Health(_) | Route::Index);
-        if !any && !matches!(request.method, Method::GET | Method::HEAD) {
+        // Upstream these have routes with methods, and none for HEAD; the others answer to any.
+        let only_get = match route {
+            Route::ServerVersion | Route::OpenId(_) | Route::Groups { core: true } => true,
+            Route::Version(group, version) => self.registry.is_builtin(group, version),
+            _ => false,
+        };
+        if only_get && request.method != Method::GET {
             return Response::refusal(&refusal_output(&request.headers, query), &route::method_not_allowed());
         }
         match route {
@@ -372,6 +377,7 @@ impl Server {
             },
             Route::Health(path) => self.health(path, query),
             Route::Index => self.index(),
+            Route::OpenId(what) => self.open_id(*what),
             Route::OpenApi(path) => self.openapi(path, request),
             Route::OpenApiV2 => self.openapi_v2(request),
             Route::Groups { .. } | Route::Group(_) | Route::Version(..) => {
@@ -433,13 +439,16 @@ fn refusal_output(headers: &HeaderMap, query: &Query<'_>) -> Output {
 
 fn lost_answer(lost: &Lost, request: &Request, query: &Query<'_>) -> Response {
     match lost {
-        Lost::NoPath => Response::text(404, "404 page not found\n"),
-        Lost::NoResource => {
+        Lost::Path => Response::text(404, "404 page not found\n"),
+        Lost::Resource => {
             let mut response = Response::refusal(&plain_output(request, query), &Status::no_such_resource());
             if request.uri.path().starts_with("/apis/apiextensions.k8s.io/v1beta1") {
                 response.warn(&[crate::crd::v1beta1_hint()]);
             }
             response
+        }
+        Lost::Subresource { group, plural, name } => {
+            Response::refusal(&plain_output(request, query), &Status::not_found(group, plural, name))
         }
     }
 }

@@ -61,10 +61,12 @@ impl Identity {
         match bearer(headers) {
             Some(token) => self.tokens.get(&digest(token)).cloned().ok_or_else(unauthorized),
             None => {
-                let public = matches!(*method, Method::GET | Method::HEAD)
-                    && PUBLIC.contains(&path)
-                    && matches!(certified, Certified::Nobody);
-                if public { Ok(anonymous()) } else { Err(unauthorized()) }
+                let public = PUBLIC.contains(&path) && matches!(certified, Certified::Nobody);
+                match *method {
+                    _ if !public => Err(unauthorized()),
+                    Method::GET => Ok(anonymous()),
+                    _ => Err(forbidden(method, path)),
+                }
             }
         }
     }
@@ -90,6 +92,15 @@ fn digest(token: &[u8]) -> [u8; 32] {
 
 fn anonymous() -> User {
     User { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()] }
+}
+
+/// Nobody in particular may read, and nothing else, not even whether it can be read.
+fn forbidden(method: &Method, path: &str) -> Status {
+    let verb = method.as_str().to_ascii_lowercase();
+    let message = format!("forbidden: User \"system:anonymous\" cannot {verb} path {path:?}");
+    let mut status = Status::new(403, "Forbidden", message);
+    status.details = Some(Box::default());
+    status
 }
 
 fn unauthorized() -> Status {

@@ -75,7 +75,7 @@ impl Server {
     /// The hash of a document that is served. Built-in documents have that of their content, which is known; others
     /// one that changes when their definitions do.
     fn openapi_hash(&self, name: &str) -> Option<String> {
-        // Documents of what is not served here, such as the keys of service accounts, are not served either.
+        // Documents of what is not served here are not served either.
         super::route::route(&self.registry, &format!("/{name}")).ok()?;
         let known = data::documents().get(name).map(|document| document.hash.as_str());
         let custom = self.custom_resources(name);

@@ -67,6 +67,15 @@ async fn a_body_over_the_limit_is_refused_and_one_below_is_read() {
 }
 
 #[tokio::test]
+async fn an_answer_to_head_has_no_body() {
+    use http_body_util::BodyExt as _;
+    let server = server();
+    let answer = open(&server, "HEAD", "/openapi/v3", "").await;
+    assert_eq!(answer.status(), 200);
+    assert!(answer.into_body().collect().await.unwrap().to_bytes().is_empty());
+}
+
+#[tokio::test]
 async fn a_panic_is_one_requests_answer() {
     let server = server();
     let (code, status) = ask(&server, "GET", "/panic", "").await;

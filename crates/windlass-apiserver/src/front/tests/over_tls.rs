@@ -43,8 +43,10 @@ async fn strangers_may_ask_how_it_is_and_nothing_else() {
             "message": "Unauthorized", "reason": "Unauthorized", "code": 401});
         assert_eq!((code, status), (401, expected), "{path}");
     }
-    let post = client.send(request("POST", "/healthz", "")).await.unwrap();
-    assert_eq!(post.status(), 401);
+    for method in ["POST", "HEAD"] {
+        let answer = client.send(request(method, "/healthz", "")).await.unwrap();
+        assert_eq!(answer.status(), 403, "{method}");
+    }
 }
 
 #[tokio::test]
