@@ -92,8 +92,9 @@ impl Server {
                 let mut errors = Errors::default();
                 meta::validate_create(tree, false, true, hooks.name, &mut errors);
                 crd::validate_create(tree, &mut errors);
+                verdict(resource, tree, errors)?;
                 call.warnings.extend(crd::warnings(tree, None));
-                verdict(resource, tree, errors)
+                Ok(())
             }
             Flavor::Builtin { hooks, .. } => {
                 hooks.create(tree, &self.context(call, resource))?;

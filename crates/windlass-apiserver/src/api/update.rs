@@ -136,9 +136,12 @@ impl Server {
                 } else {
                     crd::prepare_update(tree, old);
                     crd::validate_update(tree, old, &mut errors);
+                }
+                verdict(resource, tree, errors)?;
+                if !status {
                     call.warnings.extend(crd::warnings(tree, Some(old)));
                 }
-                verdict(resource, tree, errors)
+                Ok(())
             }
             Flavor::Builtin { hooks, .. } => {
                 let context = self.context(call, resource);

@@ -257,6 +257,13 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
         other => errors.not_supported(&path.child("scope"), &other.into(), &["Cluster", "Namespaced"]),
     }
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    for (i, _) in versions.iter().enumerate().filter(|(_, v)| !v["schema"]["openAPIV3Schema"].is_object()) {
+        errors.required(&path.child("versions").index(i).child("schema").child("openAPIV3Schema"), "");
+    }
+    if spec["preserveUnknownFields"] == true && versions.iter().any(has_defaults) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.invalid(&path.child("preserveUnknownFields"), &true.into(), detail);
+    }
     validate_versions(versions, path, errors);
     validate_required_names(&spec["names"], &path.child("names"), errors);
     if !versions.is_empty() {
@@ -286,6 +293,12 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
     webhook::validate_conversion(&spec["conversion"], old, &path.child("conversion"), errors);
 }
 
+fn has_defaults(version: &Value) -> bool {
+    let mut found = false;
+    Props::read(&version["schema"]["openAPIV3Schema"]).walk(&mut |node| found |= node.default.is_some());
+    found
+}
+
 fn path_is_shared(path: &Path<'_>) -> bool {
     matches!(path, Path::Child(_, "validation"))
 }
@@ -294,9 +307,6 @@ fn validate_versions(versions: &[Value], path: &Path<'_>, errors: &mut Errors) {
     let list = path.child("versions");
     for (i, version) in versions.iter().enumerate() {
         let at = list.index(i);
-        if !version["schema"]["openAPIV3Schema"].is_object() {
-            errors.required(&at.child("schema").child("openAPIV3Schema"), "");
-        }
         let name = str_at(version, &["name"]);
         let fault = text::label_1035(name);
         if !fault.is_empty() {
