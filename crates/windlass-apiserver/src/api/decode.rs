@@ -51,8 +51,7 @@ fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
 }
 
 /// A patch may leave `kind` and `apiVersion` out, but not change them. The error is what Go's decoder says.
-pub(super) fn check_type(resource: &Resource, tree: Value) -> std::result::Result<Value, String> {
-    let mut parsed = Parsed::from(tree);
+pub(super) fn check_type(resource: &Resource, mut parsed: Parsed) -> std::result::Result<Value, String> {
     set_type(resource, &mut parsed).map_err(|e| match e {
         Mistyped::Unreadable(e) => e.to_string(),
         Mistyped::Foreign(e) => e.text,

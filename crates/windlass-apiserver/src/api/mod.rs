@@ -29,6 +29,7 @@ mod patch;
 mod read;
 pub mod registry;
 mod response;
+mod retype;
 mod route;
 mod scale;
 mod server;

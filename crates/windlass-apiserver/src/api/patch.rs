@@ -121,14 +121,16 @@ pub(super) fn patched(
     validation: FieldValidation,
 ) -> Result<Value> {
     let body = call.request.body.clone();
-    let fail = |why: &str| refused(&shown(kind, resource, old, &body), why);
+    let shown = || shown(kind, resource, old, &body);
+    let fail = |why: &str| refused(&shown(), why);
     let Patched { tree, parsed, meaningless } = apply_to(kind, resource, old, &body)?;
     let mut unknown = Vec::new();
     let tree = if kind == STRATEGIC {
         strategic_type(resource, tree, fail)?
     } else {
-        super::decode::check_type(resource, tree).map_err(|why| fail(&why))?
+        super::retype::retype(resource, tree, &mut unknown, shown, fail)?
     };
+    let versionless = !unknown.is_empty();
     let tree = super::decode::conform_or(resource, tree, &mut unknown, |why| match kind {
         // The patched object is made without a text in between, so that no field is named.
         STRATEGIC => fail(&patch::without_field(why)),
@@ -136,7 +138,7 @@ pub(super) fn patched(
     })?;
     if kind == STRATEGIC {
         unknown.sort();
-    } else if unknown.len() > 1 && !resource.is_custom() {
+    } else if unknown.len() > 1 && !resource.is_custom() && !versionless {
         unknown.clear();
         let ordered = ordered(kind, resource, old, &body)?;
         super::decode::conform(resource, ordered, &mut unknown)?;
