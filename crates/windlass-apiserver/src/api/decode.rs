@@ -221,10 +221,7 @@ pub(super) fn bookmark(resource: &Resource, value: Value) -> Value {
         Flavor::Builtin { .. } => {
             let mut value = canonical(resource, value.clone()).unwrap_or(value);
             // Inside kube-apiserver the replicas of some kinds are a plain number, so an empty object has zero of them.
-            let counted = matches!(
-                &*resource.kind,
-                "Deployment" | "ReplicaSet" | "StatefulSet" | "ReplicationController"
-            );
+            let counted = matches!(&*resource.kind, "Deployment" | "ReplicaSet" | "StatefulSet");
             if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut).filter(|_| counted) {
                 spec.shift_insert(0, "replicas".into(), 0.into());
             }

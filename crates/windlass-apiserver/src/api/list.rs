@@ -163,7 +163,7 @@ impl Server {
                 Items::Page(one.into_iter().collect::<Vec<_>>().into_iter())
             }
             (0, None) => Items::Range { snapshot: page.snapshot, filter, after: page.after },
-            _ => Items::Page(take_page(&page, &filter, &mut metadata).into_iter()),
+            _ => Items::Page(take_page(&page, &resource, &filter, &mut metadata).into_iter()),
         };
         let plain = call.output.format == Format::Json && !call.output.pretty;
         if plain && !matches!(call.output.shape, Shape::Table(_)) {
@@ -184,6 +184,7 @@ impl Server {
             Shape::Partial(version) | Shape::PartialList(version) => {
                 let items: Vec<_> =
                     objects.iter().map(|object| shape::partial_tree(version, object)).collect();
+                let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
                 list_tree(
                     "PartialObjectMetadataList",
                     &format!("meta.k8s.io/{version}"),
@@ -220,7 +221,7 @@ impl Server {
                 None => self.store.list(kind),
                 Some(revision) if revision > current => return self.future(call, revision, current),
                 Some(revision) => {
-                    self.store.at(kind, revision).map_err(|_| continue_expired(&after, filter))?
+                    self.store.at(kind, revision).map_err(|_| continue_expired(&after, resource, filter))?
                 }
             };
             return Ok(Chosen::Page(Page {
@@ -230,6 +231,8 @@ impl Server {
                 inconsistent: revision.is_none(),
             }));
         }
+        // What upstream answers from its cache without asking how new that is comes whole.
+        let limit = if wanted == Some(0) && resource.is_cached() { 0 } else { limit };
         let matching = call.query.text("resourceVersionMatch");
         let exact = matching == "Exact"
             || (matching.is_empty() && limit > 0 && wanted.is_some_and(|revision| revision > 0));
@@ -240,7 +243,7 @@ impl Server {
                     Unreadable::Compacted { .. } => {
                         expired("The resourceVersion for the provided list is too old.")
                     }
-                    Unreadable::Future { .. } => too_large_revision(revision, current),
+                    Unreadable::Future { .. } => too_large_revision(resource, revision, current),
                 })?
             }
             _ => self.store.list(kind),
@@ -261,17 +264,26 @@ impl Server {
             Page { snapshot: self.store.list(&resource.storage), after: None, limit, inconsistent: false };
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".into(), json!(page.snapshot.revision().to_string()));
-        let objects = take_page(&page, filter, &mut metadata);
+        let objects = take_page(&page, resource, filter, &mut metadata);
         Ok(Selected { objects, metadata })
     }
 
     fn future(&self, call: &Call<'_>, revision: u64, current: u64) -> Result<Chosen> {
-        if call.waited { Err(too_large_revision(revision, current)) } else { Ok(Chosen::Wait(revision)) }
+        let resource = &call.target.resource;
+        match call.waited || !resource.is_cached() {
+            true => Err(too_large_revision(resource, revision, current)),
+            false => Ok(Chosen::Wait(revision)),
+        }
     }
 }
 
 /// The objects of one page; what follows is told in the metadata.
-fn take_page(page: &Page, filter: &Filter, metadata: &mut Map<String, Value>) -> Vec<Arc<Object>> {
+fn take_page(
+    page: &Page,
+    resource: &Resource,
+    filter: &Filter,
+    metadata: &mut Map<String, Value>,
+) -> Vec<Arc<Object>> {
     let mut objects: Vec<Arc<Object>> = Vec::new();
     let mut more = false;
     for object in page.snapshot.range(filter.namespace.as_deref(), page.after.as_deref()) {
@@ -289,7 +301,7 @@ fn take_page(page: &Page, filter: &Filter, metadata: &mut Map<String, Value>) ->
         let revision = if page.inconsistent { -1 } else { revision };
         metadata.insert(
             "continue".into(),
-            json!(encode_token(revision, last.key(), filter.namespace.as_deref())),
+            json!(encode_token(revision, last.key(), resource, filter.namespace.as_deref())),
         );
         if !filter.selects() {
             let remaining = page.snapshot.range(filter.namespace.as_deref(), Some(last.key())).len();
@@ -358,7 +370,7 @@ fn list_tree(
     kind: &str,
     api_version: &str,
     metadata: Map<String, Value>,
-    items: Vec<Value>,
+    items: Value,
     custom: bool,
 ) -> Value {
     let mut tree = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
@@ -447,11 +459,12 @@ pub(super) fn check_options(call: &Call<'_>) -> Result<()> {
 }
 
 /// `504`: a revision that the store has not reached.
-pub(super) fn too_large_revision(revision: u64, current: u64) -> Status {
+pub(super) fn too_large_revision(resource: &Resource, revision: u64, current: u64) -> Status {
     let message = format!("Timeout: Too large resource version: {revision}, current: {current}");
-    Status::new(504, "Timeout", message)
-        .cause("ResourceVersionTooLarge", "Too large resource version", "")
-        .retry_after(1)
+    let status = Status::new(504, "Timeout", message);
+    let status = status.cause("ResourceVersionTooLarge", "Too large resource version", "");
+    // Who has waited for it already may come back.
+    if resource.is_cached() { status.retry_after(1) } else { status }
 }
 
 /// `410`: a revision that is forgotten.
@@ -459,20 +472,20 @@ pub(super) fn expired(message: &str) -> Status {
     Status::new(410, "Expired", message)
 }
 
-fn continue_expired(after: &str, filter: &Filter) -> Status {
+fn continue_expired(after: &str, resource: &Resource, filter: &Filter) -> Status {
     let mut status = expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
     );
-    status.continue_token = Some(encode_token(-1, after, filter.namespace.as_deref()));
+    status.continue_token = Some(encode_token(-1, after, resource, filter.namespace.as_deref()));
     status
 }
 
 /// The token of the page after `last`: as kube-apiserver writes it, though clients may not look inside.
-fn encode_token(revision: i64, last: &str, namespace: Option<&str>) -> String {
-    let relative = namespace
-        .and_then(|namespace| last.strip_prefix(namespace))
-        .map_or_else(|| format!("/{last}"), str::to_owned);
-    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{relative}\0")});
+fn encode_token(revision: i64, last: &str, resource: &Resource, namespace: Option<&str>) -> String {
+    let relative = namespace.and_then(|namespace| last.strip_prefix(namespace)?.strip_prefix('/'));
+    let slash = if resource.is_cached() { "/" } else { "" };
+    let start = format!("{slash}{}\0", relative.unwrap_or(last));
+    let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start});
     URL_SAFE_NO_PAD.encode(token.to_string())
 }
 
@@ -512,10 +525,16 @@ mod tests {
 
     #[test]
     fn tokens_read_back_and_bad_ones_are_refused() {
-        let token = encode_token(572, "mine/c1", Some("mine"));
+        let registry = crate::api::registry::Registry::new();
+        let maps = registry.find("", "v1", "configmaps").unwrap();
+        let token = encode_token(572, "mine/c1", &maps, Some("mine"));
         assert_eq!(token, "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NTcyLCJzdGFydCI6Ii9jMVx1MDAwMCJ9");
         assert_eq!(decode_token(&token, Some("mine")).unwrap(), (Some(572), "mine/c1".to_owned()));
-        let all = encode_token(-1, "mine/c1", None);
+        let events = registry.find("events.k8s.io", "v1", "events").unwrap();
+        let plain = encode_token(572, "mine/c1", &events, Some("mine"));
+        assert_ne!(plain, token);
+        assert_eq!(decode_token(&plain, Some("mine")).unwrap(), (Some(572), "mine/c1".to_owned()));
+        let all = encode_token(-1, "mine/c1", &maps, None);
         assert_eq!(decode_token(&all, None).unwrap(), (None, "mine/c1".to_owned()));
         assert_eq!(decode_token("!!", None).unwrap_err().code, 400);
         assert_eq!(decode_token(&URL_SAFE_NO_PAD.encode("{}"), None).unwrap_err().code, 400);

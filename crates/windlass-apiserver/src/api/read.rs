@@ -25,17 +25,21 @@ impl Server {
         })?;
         let current = self.store.revision();
         if let Some(revision) = wanted.filter(|revision| *revision > current) {
-            if call.waited {
-                return Err(too_large_revision(revision, current));
+            if call.waited || !resource.is_cached() {
+                return Err(too_large_revision(&resource, revision, current));
             }
             return Ok(Answer::Wait(revision));
         }
         let target = call.target;
-        let object = self
-            .store
-            .get(&resource.storage, &target.namespace, &target.name)
-            .cloned()
-            .ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
+        let object =
+            self.store.get(&resource.storage, &target.namespace, &target.name).cloned().ok_or_else(|| {
+                // These are computed upstream, by code that names them in its own way.
+                let plural = match &*resource.plural {
+                    "componentstatuses" => "componentstatus",
+                    plural => plural,
+                };
+                Status::not_found(&resource.group, plural, &target.name)
+            })?;
         self.respond(call, &resource, &object, 200).map(Answer::Done)
     }
 

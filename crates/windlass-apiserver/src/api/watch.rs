@@ -80,10 +80,14 @@ impl Server {
         if let Some(revision) = wanted.filter(|revision| *revision > current)
             && send_initial
         {
-            if call.waited {
-                return Err(too_large_revision(revision, current));
+            if !call.waited && resource.is_cached() {
+                return Ok(Answer::Wait(revision));
             }
-            return Ok(Answer::Wait(revision));
+            // By then the stream has begun, and its end is an event.
+            let mut event = Vec::new();
+            let status = too_large_revision(&resource, revision, current).retry_after(1);
+            frame(&mut event, "ERROR", &status.to_value());
+            return Ok(Response::new(200, "application/json", Body::Full(event.into())).into());
         }
         let deadline = call.now + self.watch_timeout(call)?;
         let initial = send_initial.then(|| Initial {
@@ -97,18 +101,19 @@ impl Server {
             (None, _) => current,
         };
         let watch = Watch {
-            resource,
             filter,
             output: call.output,
             include,
             initial,
             seen,
-            bookmarks,
+            // Those on the way come from upstream's cache.
+            bookmarks: bookmarks && resource.is_cached(),
             bookmark_due: call.now + BOOKMARK,
             last_bookmark_sent: false,
             deadline,
             columns_sent: false,
             ended: false,
+            resource,
         };
         let content_type = match call.output.format {
             Format::Yaml => return Err(not_acceptable()),
@@ -209,9 +214,10 @@ impl Watch {
         }
         let events =
             store.events(&self.resource.storage, self.seen).map_err(|unreadable| match unreadable {
-                Unreadable::Compacted { oldest, .. } => {
-                    expired(&format!("too old resource version: {} ({oldest})", self.seen))
-                }
+                Unreadable::Compacted { oldest, .. } => match self.resource.is_cached() {
+                    true => expired(&format!("too old resource version: {} ({oldest})", self.seen)),
+                    false => expired("The resourceVersion for the provided watch is too old."),
+                },
                 Unreadable::Future { .. } => Status::internal("the store went back in time"),
             })?;
         let mut seen = store.revision();

@@ -110,7 +110,12 @@ fn core_printer(kind: &str) -> Option<Printer> {
 
 /// What kinds without a printer show.
 fn plain(object: &Object<'_>) -> Vec<Value> {
-    vec![json!(object.name()), json!(object.text(&["metadata", "creationTimestamp"]))]
+    // Bookmarks are of no time, and Go has a date for that.
+    let created = match object.text(&["metadata", "creationTimestamp"]) {
+        "" => "0001-01-01T00:00:00Z",
+        time => time,
+    };
+    vec![json!(object.name()), json!(created)]
 }
 
 #[cfg(test)]
@@ -122,6 +127,8 @@ mod tests {
         let object = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-02T03:04:05Z"}});
         let now = Timestamp::UNIX_EPOCH;
         assert_eq!(cells("", "LimitRange", &object, now), [json!("a"), json!("2026-01-02T03:04:05Z")]);
+        let bookmark = json!({"metadata": {"resourceVersion": "1"}});
+        assert_eq!(cells("", "LimitRange", &bookmark, now), [json!(""), json!("0001-01-01T00:00:00Z")]);
     }
 
     #[test]
