@@ -56,18 +56,31 @@ fn ranges(header: &str) -> Vec<Range<'_>> {
             let mut pieces = part.split(';').map(str::trim);
             let media = pieces.next().unwrap_or_default();
             let params: Vec<_> = pieces.filter_map(|piece| piece.split_once('=')).collect();
-            let q =
-                params.iter().find(|(key, _)| *key == "q").and_then(|(_, q)| q.parse().ok()).unwrap_or(1.0);
+            let q = params.iter().find(|(key, _)| *key == "q").map_or(1.0, |(_, q)| q.parse().unwrap_or(0.0));
             Range { media, params, q }
         })
         .collect();
-    // Wildcards come last; among equals the order of the header decides.
-    let wild = |range: &Range<'_>| {
-        let (kind, sub) = range.media.split_once('/').unwrap_or((range.media, ""));
-        (kind == "*", sub == "*")
-    };
-    out.sort_by(|a, b| b.q.total_cmp(&a.q).then_with(|| wild(a).cmp(&wild(b))));
+    // What comes before what is no order upstream: a full name goes before a wildcard of more weight, and the wildcard
+    // before the name. So it depends on who is compared with whom, and that is as Go sorts a few things: by insertion.
+    for i in 1..out.len() {
+        let mut j = i;
+        while j > 0 && out[j].precedes(&out[j - 1]) {
+            out.swap(j, j - 1);
+            j -= 1;
+        }
+    }
     out
+}
+
+impl Range<'_> {
+    fn precedes(&self, other: &Range<'_>) -> bool {
+        let wild = |range: &Range<'_>| {
+            let (kind, sub) = range.media.split_once('/').unwrap_or((range.media, ""));
+            (kind == "*", sub == "*")
+        };
+        let ((kind, sub), (other_kind, other_sub)) = (wild(self), wild(other));
+        self.q > other.q || !kind && other_kind || !sub && other_sub
+    }
 }
 
 const JSON_YAML_PROTOBUF: [&str; 3] =
@@ -202,5 +215,13 @@ mod tests {
         assert_eq!(choose("application/json;q=0.5,application/yaml;q=0.9").unwrap().format, Format::Yaml);
         assert_eq!(choose("text/html").unwrap_err().code, 406);
         assert_eq!(choose("text/html,*/*;q=0.1").unwrap().format, Format::Json);
+        assert_eq!(choose("application/json;q=x,application/yaml;q=0.1").unwrap().format, Format::Yaml);
+    }
+
+    /// Recorded from a real server: it depends on the order of the header whether a name goes before a wildcard.
+    #[test]
+    fn names_go_before_wildcards_that_stand_before_them() {
+        assert_eq!(choose("*/*,application/yaml;q=0.9").unwrap().format, Format::Yaml);
+        assert_eq!(choose("application/yaml;q=0.9,*/*").unwrap().format, Format::Json);
     }
 }
