@@ -38,15 +38,22 @@ pub enum Body {
 }
 
 /// The answers to the steps of a sequence, and what is needed to read them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
     /// When the sequence started, in seconds of Unix time.
     pub started: i64,
+    /// How many seconds the server had been up by then, where that is known: the objects of a new cluster are so old.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub age: i64,
     /// One per step; `None` where a step is not compared.
     pub answers: Vec<Option<Answer>>,
     /// Values taken from answers, which stand for the other side's of the same name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captured: Vec<(String, String)>,
+}
+
+fn is_zero(age: &i64) -> bool {
+    *age == 0
 }
 
 /// Headers that are compared by their values, and those of which only the presence counts.

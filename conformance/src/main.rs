@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use jiff::Timestamp;
 use windlass_conformance::client::Endpoint;
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
@@ -35,12 +36,12 @@ struct Args {
     /// Prints the messages that say the same in other words.
     #[arg(long)]
     messages: bool,
-    /// Our server.
-    #[arg(long, default_value = "target/release/windlass")]
-    program: PathBuf,
-    /// Where reports and the servers' data go.
-    #[arg(long, default_value = "target/conformance")]
-    output: PathBuf,
+    /// Our server [default: the program beside this one]
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Where reports and the servers' data go [default: `conformance` in the target folder of this program]
+    #[arg(long)]
+    output: Option<PathBuf>,
 }
 
 /// What to do.
@@ -70,16 +71,20 @@ async fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<bool> {
     let started = Instant::now();
+    let this = std::env::current_exe().context("cannot tell where this program is")?;
+    let program = args.program.clone().unwrap_or_else(|| this.with_file_name("windlass"));
+    let target = this.ancestors().nth(2).context("this program is in a folder of a target folder")?;
+    let output = args.output.clone().unwrap_or_else(|| target.join("conformance"));
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
-        let folder = args.output.join("servers/recorded");
+        let folder = output.join("servers/recorded");
         let _ = std::fs::remove_dir_all(&folder);
         let reference = servers::reference(&folder).await?;
         if args.mode == Mode::RecordKubectl {
-            let count = kubectl::record(endpoint(&reference), &args.output.join("kubectl")).await?;
+            let count = kubectl::record(endpoint(&reference), &output.join("kubectl")).await?;
             println!("{count} sequences, from {}", recorded::REFERENCE);
             return Ok(true);
         }
-        let (count, size) = recorded::record(endpoint(&reference), &args.only).await?;
+        let (count, size) = recorded::record(endpoint(&reference), &args.only, Timestamp::now()).await?;
         println!("{count} sequences, {} kB, from {}", size / 1000, recorded::REFERENCE);
         return Ok(true);
     }
@@ -92,16 +97,17 @@ async fn run(args: Args) -> Result<bool> {
     let document = std::fs::read_to_string("docs/api-differences.md").context("docs/api-differences.md")?;
     let entries = explained::read(&document)?;
 
-    let folder = args.output.join("servers");
+    let folder = output.join("servers");
     let _ = std::fs::remove_dir_all(&folder);
     let reference = folder.join("reference");
-    let (reference, ours) = tokio::try_join!(servers::reference(&reference), second(&args, &folder))?;
+    let (reference, ours) =
+        tokio::try_join!(servers::reference(&reference), second(&program, &folder, args.self_check))?;
     println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
     if args.mode == Mode::Kubectl {
-        return kubectl_mode(&reference, &ours, &args.output);
+        return kubectl_mode(&reference, &ours, &output);
     }
     let outcomes = suite::run_all(endpoint(&reference), endpoint(&ours), sequences, "c").await?;
-    let summary = report::report(&outcomes, &entries, &args.output.join("differences"), args.messages)?;
+    let summary = report::report(&outcomes, &entries, &output.join("differences"), args.messages)?;
     let mut slow: Vec<_> = outcomes.iter().collect();
     slow.sort_by_key(|outcome| std::cmp::Reverse(outcome.took));
     for outcome in slow.iter().take(3) {
@@ -123,7 +129,7 @@ async fn run(args: Args) -> Result<bool> {
         summary.generated,
         started.elapsed().as_secs_f64(),
         summary.different,
-        args.output.join("differences").display()
+        output.join("differences").display()
     );
     if args.only.is_empty() && !summary.thin.is_empty() {
         println!("rules with fewer than {} sequences: {}", rules::LEAST, summary.thin.join(", "));
@@ -147,11 +153,10 @@ fn kubectl_mode(reference: &Server, ours: &Server, output: &Path) -> Result<bool
     Ok(different.is_empty())
 }
 
-async fn second(args: &Args, folder: &Path) -> Result<Server> {
-    if args.self_check {
-        servers::reference(&folder.join("second")).await
-    } else {
-        servers::ours(&args.program, &folder.join("ours")).await
+async fn second(program: &Path, folder: &Path, real: bool) -> Result<Server> {
+    match real {
+        true => servers::reference(&folder.join("second")).await,
+        false => servers::ours(program, &folder.join("ours")).await,
     }
 }
 

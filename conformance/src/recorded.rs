@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
@@ -42,12 +43,12 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")
 }
 
-/// Records the sequences of the files and a sample of the generated ones, of rules that contain `only`; says how many and
-/// how large they are.
+/// Records the sequences of the files and a sample of the generated ones, of rules that contain `only`, from a server that
+/// is `up_since`; says how many and how large they are.
 ///
 /// # Errors
 /// When the server cannot be reached, or a file cannot be written.
-pub async fn record(server: Arc<dyn Endpoint>, only: &str) -> Result<(usize, usize)> {
+pub async fn record(server: Arc<dyn Endpoint>, only: &str, up_since: Timestamp) -> Result<(usize, usize)> {
     let mut sequences = rules::hand_written()?;
     sequences.extend(generate::all(SAMPLE.0, SAMPLE.1));
     sequences.retain(|s| s.rule.contains(only));
@@ -57,7 +58,8 @@ pub async fn record(server: Arc<dyn Endpoint>, only: &str) -> Result<(usize, usi
     let (mut count, mut size) = (0, 0);
     for (index, sequence) in sequences.into_iter().enumerate() {
         let id = format!("c{index}");
-        let transcript = run::run(&*server, &sequence, &id).await?;
+        let mut transcript = run::run(&*server, &sequence, &id).await?;
+        transcript.age = transcript.started - up_since.as_second();
         let rule = sequence.rule.clone();
         let line =
             serde_json::to_string(&Recording { reference: REFERENCE.into(), id, sequence, transcript })?;
@@ -122,16 +124,7 @@ pub async fn replay(
     Ok(out.into_iter().map(|(_, recording, comparison)| (recording, comparison)).collect())
 }
 
-/// Sequences that are known to differ and wait for a fix: `recorded/known.txt`, `rule/name` a line.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn known() -> Result<Vec<String>> {
-    let text = fs::read_to_string(folder().join("known.txt")).context("recorded/known.txt")?;
-    Ok(text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect())
-}
-
-/// The name of a recording in [`known`].
+/// The name of a recording.
 pub fn name(recording: &Recording) -> String {
     format!("{}/{}", recording.sequence.rule, recording.sequence.name).replace('\n', " ")
 }

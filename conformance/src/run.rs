@@ -61,7 +61,7 @@ pub async fn run(server: &dyn Endpoint, sequence: &Sequence, id: &str) -> Result
         answers.push((!step.quiet).then_some(answer));
     }
     let captured = run.vars.captured().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Ok(Transcript { started, answers, captured })
+    Ok(Transcript { started, answers, captured, ..Transcript::default() })
 }
 
 fn needs_namespace(sequence: &Sequence) -> bool {

@@ -14,7 +14,7 @@ fn transcript(started: &str, bodies: Vec<Value>) -> Transcript {
     let answers = bodies
         .into_iter()
         .map(|tree| Some(Answer { status: 200, body: Body::Tree(tree), ..Answer::default() }));
-    Transcript { started: seconds(started), answers: answers.collect(), captured: Vec::new() }
+    Transcript { started: seconds(started), answers: answers.collect(), ..Transcript::default() }
 }
 
 fn check(a: Vec<Value>, b: Vec<Value>) -> Vec<String> {
@@ -69,6 +69,25 @@ fn a_time_long_after_the_start_is_not_the_time_of_the_start() {
 }
 
 #[test]
+fn what_was_there_before_is_as_old_as_the_server() {
+    let compared = |time: &str| {
+        let old = vec![object(UID_1, "5", "2026-01-01T00:00:00Z")];
+        let reference = Transcript { age: 600, ..transcript("2026-01-01T00:10:00Z", old) };
+        let ours = transcript("2026-01-02T00:00:00Z", vec![object(UID_1, "5", time)]);
+        compare(&reference, &ours).differences.len()
+    };
+    assert_eq!(compared("2026-01-02T00:00:00Z"), 0);
+    assert_eq!(compared("2026-01-02T00:01:00Z"), 1, "it was made later");
+    assert_eq!(compared("2026-01-01T23:00:00Z"), 1, "it is older than the server");
+    let shown = |age: &str| {
+        let row = |age: &str| vec![json!({"kind": "Table", "rows": [{"cells": ["a", age]}]})];
+        let reference = Transcript { age: 600, ..transcript("2026-01-01T00:10:00Z", row("10m")) };
+        compare(&reference, &transcript("2026-01-02T00:00:00Z", row(age))).differences.len()
+    };
+    assert_eq!([shown("0s"), shown("9m40s"), shown("2m11s"), shown("<unknown>")], [0, 0, 1, 1]);
+}
+
+#[test]
 fn messages_are_wording_but_reasons_are_not() {
     let status = |message: &str, reason: &str| {
         json!({"kind": "Status", "message": message, "reason": reason,
@@ -118,7 +137,7 @@ fn events_are_compared_in_order_and_by_type() {
         Transcript {
             started: seconds("2026-01-01T00:00:00Z"),
             answers: vec![Some(answer)],
-            captured: Vec::new(),
+            ..Transcript::default()
         }
     };
     assert_eq!(
@@ -136,7 +155,7 @@ fn bytes_are_compared_where_they_were_kept() {
         Transcript {
             started: seconds("2026-01-01T00:00:00Z"),
             answers: vec![Some(answer)],
-            captured: Vec::new(),
+            ..Transcript::default()
         }
     };
     let a = raw(r#"{"kind":"A","metadata":{"resourceVersion":"5"}}"#);
@@ -163,7 +182,7 @@ fn a_bookmark_needs_only_be_new_enough() {
             json!({"type": "BOOKMARK", "object": {"kind": "ConfigMap", "metadata": {"resourceVersion": bookmark}}}),
         ];
         let answer = Answer { body: Body::Events(events, true), ..Answer::default() };
-        Transcript { started: 0, answers: vec![Some(answer)], captured: Vec::new() }
+        Transcript { started: 0, answers: vec![Some(answer)], ..Transcript::default() }
     };
     assert_eq!(compare(&stream("5", "5"), &stream("7", "9")), Comparison::default());
     assert_eq!(compare(&stream("5", "5"), &stream("7", "6")).differences.len(), 1);

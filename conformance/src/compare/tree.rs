@@ -169,7 +169,7 @@ impl<'a> Context<'a> {
         }
         let (x, y) = (self.alias_a(a), self.alias_b(b));
         if x == y
-            || (inside.cells && (is_age(a) && is_age(b) || skeleton(a) == skeleton(b)))
+            || (inside.cells && (self.same_age(a, b) || skeleton(a) == skeleton(b)))
             || self.same_time(a, b)
             || same_hash(a, b)
         {
@@ -204,10 +204,19 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Whether two times are as long after the start of their sequences, or of their servers.
     fn same_time(&self, a: &str, b: &str) -> bool {
         let (Ok(x), Ok(y)) = (a.parse::<Timestamp>(), b.parse::<Timestamp>()) else { return false };
         let drift = (x.as_second() - self.reference.started) - (y.as_second() - self.ours.started);
-        a.len() == b.len() && drift.abs() <= DRIFT_SECONDS
+        let drift_of_servers = drift + self.reference.age - self.ours.age;
+        a.len() == b.len() && drift.abs().min(drift_of_servers.abs()) <= DRIFT_SECONDS
+    }
+
+    /// The same of two ages.
+    fn same_age(&self, a: &str, b: &str) -> bool {
+        let (Some(x), Some(y)) = (age(a), age(b)) else { return false };
+        let drift_of_servers = (x - self.reference.age) - (y - self.ours.age);
+        (x - y).abs().min(drift_of_servers.abs()) <= DRIFT_SECONDS
     }
 
     /// The text with what was captured replaced by its name.
@@ -309,11 +318,24 @@ fn allocated_port(key: &str, number: &serde_json::Number) -> bool {
         && number.as_u64().is_some_and(|n| (30_000..32_768).contains(&n))
 }
 
-fn is_age(text: &str) -> bool {
-    text == "<unknown>"
-        || (text.ends_with('s')
-            && text.len() <= 4
-            && text[..text.len() - 1].bytes().all(|b| b.is_ascii_digit()))
+/// The seconds of an age as tables show it: `5s`, `2m11s`, `3h`.
+fn age(text: &str) -> Option<i64> {
+    let mut seconds = 0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number: i64 = rest[..digits].parse().ok()?;
+        let unit = match rest[digits..].chars().next()? {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 86_400,
+            _ => return None,
+        };
+        seconds += number.checked_mul(unit)?;
+        rest = &rest[digits + 1..];
+    }
+    (!text.is_empty()).then_some(seconds)
 }
 
 /// Paths of OpenAPI documents, which carry a hash of the content.
