@@ -207,7 +207,7 @@ fn prune(
 /// A tree that the server has changed, in canonical form again.
 pub(super) fn canonical(resource: &Resource, mut value: Value) -> Result<Value> {
     let result = match &resource.flavor {
-        Flavor::Builtin { id, .. } => codec::canonical(schema::builtin(), *id, value, &mut Vec::new()),
+        Flavor::Builtin { id, .. } => codec::canonical_again(schema::builtin(), *id, value),
         Flavor::Custom { .. } => {
             codec::canonical_meta(schema::builtin(), "", &mut value, &mut Vec::new()).map(|()| value)
         }

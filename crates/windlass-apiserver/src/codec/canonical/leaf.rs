@@ -50,6 +50,9 @@ impl Decoder<'_> {
                 }
                 Ok(bytes_value(&bytes))
             }
+            (Type::Time | Type::MicroTime, text @ Value::String(_)) if self.timed => {
+                Ok(Go::structure(text, false))
+            }
             (Type::Time, Value::String(text)) => stamp(&text, time::Precision::Seconds),
             (Type::MicroTime, Value::String(text)) => stamp(&text, time::Precision::Micros),
             (Type::Duration, Value::String(text)) => {

@@ -43,6 +43,17 @@ pub fn canonical(
     decoder.whole(id, value, &Path::Root)
 }
 
+/// The same of a tree that is canonical but for what the server has changed in it. Its times stay as they are: one of
+/// the last hours of the year 9999 may be of the year 10000 in UTC, which cannot be read.
+///
+/// # Errors
+/// A value of the wrong type.
+pub fn canonical_again(types: &Types, id: TypeId, value: Value) -> Result<Value, DecodeError> {
+    let mut unknown = Vec::new();
+    let mut decoder = Decoder { timed: true, ..Decoder::new(types, &mut unknown) };
+    decoder.whole(id, value, &Path::Root)
+}
+
 /// Makes the metadata of a custom object canonical, in place; the rest is left alone. `parent` is the path of the
 /// object, empty at the root and `spec.template` or the like for embedded ones.
 ///
@@ -76,11 +87,13 @@ struct Decoder<'a> {
     saved: Option<DecodeError>,
     /// Keys that stood twice, if any did.
     twice: Twice,
+    /// Whether times are canonical already.
+    timed: bool,
 }
 
 impl<'a> Decoder<'a> {
     fn new(types: &'a Types, unknown: &'a mut Vec<String>) -> Decoder<'a> {
-        Decoder { types, unknown: Some(unknown), saved: None, twice: Twice::default() }
+        Decoder { types, unknown: Some(unknown), saved: None, twice: Twice::default(), timed: false }
     }
 
     fn whole(&mut self, id: TypeId, value: Value, path: &Path<'_>) -> Result<Value, DecodeError> {
@@ -180,7 +193,13 @@ impl<'a> Decoder<'a> {
 
     /// The three types that are a schema or something else. Unknown fields inside are dropped silently.
     fn schema_or(&mut self, ty: &Type, value: Value, at: &Place<'_>) -> Result<Go, DecodeError> {
-        let mut quiet = Decoder { types: self.types, unknown: None, saved: None, twice: Twice::default() };
+        let mut quiet = Decoder {
+            types: self.types,
+            unknown: None,
+            saved: None,
+            twice: Twice::default(),
+            timed: self.timed,
+        };
         let schema = || Type::Struct(self.types.id(SCHEMA).expect("the table has JSONSchemaProps"));
         let json = match (ty, value) {
             (_, value @ Value::Object(_)) => quiet.value(&schema(), value, at)?.json,

@@ -34,16 +34,37 @@ pub const ZERO_SECONDS: i64 = -62_135_596_800;
 
 /// Reads a time and writes its canonical text; `None` for the zero time.
 pub fn canonical(text: &str, precision: Precision) -> Result<Option<String>, Error> {
-    let time = parse(text, precision)?;
-    Ok((time.as_second() != ZERO_SECONDS || time.subsec_nanosecond() != 0).then(|| format(time, precision)))
+    let (seconds, nanos) = read(text, precision)?;
+    if (seconds, nanos) == (ZERO_SECONDS, 0) {
+        return Ok(None);
+    }
+    // Close to the year 10000 a time is beyond what a timestamp holds, and may be of that year in UTC. The calendar
+    // repeats itself.
+    let (within, cycles) = match Timestamp::from_second(seconds) {
+        Ok(_) => (seconds, 0),
+        Err(_) => (seconds - CYCLE_SECONDS, 1),
+    };
+    let time = Timestamp::new(within, nanos).map_err(|_| out_of_range(text, "year"))?;
+    Ok(Some(format_in(time, precision, cycles * CYCLE_YEARS)))
 }
+
+/// How long the calendar takes to repeat itself.
+const CYCLE_YEARS: i32 = 400;
+const CYCLE_SECONDS: i64 = 146_097 * 86_400;
 
 /// Writes a time.
 pub fn format(time: Timestamp, precision: Precision) -> String {
+    format_in(time, precision, 0)
+}
+
+/// Writes the time so many years later.
+fn format_in(time: Timestamp, precision: Precision, years: i32) -> String {
     let date = Offset::UTC.to_datetime(time);
+    let year = i32::from(date.year()) + years;
     let text = format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-        date.year(),
+        "{}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+        if year < 0 { "-" } else { "" },
+        year.abs(),
         date.month(),
         date.day(),
         date.hour(),
@@ -58,6 +79,12 @@ pub fn format(time: Timestamp, precision: Precision) -> String {
 
 /// Reads a time.
 pub fn parse(text: &str, precision: Precision) -> Result<Timestamp, Error> {
+    let (seconds, nanos) = read(text, precision)?;
+    Timestamp::new(seconds, nanos).map_err(|_| out_of_range(text, "year"))
+}
+
+/// Reads a time: seconds since 1970, and nanoseconds after them.
+fn read(text: &str, precision: Precision) -> Result<(i64, i32), Error> {
     let mut reader = Reader { text, rest: text, layout: precision.layout() };
     let year = reader.number("2006", 4, 4)?;
     reader.literal('-')?;
@@ -79,12 +106,15 @@ pub fn parse(text: &str, precision: Precision) -> Result<Timestamp, Error> {
     if !reader.rest.is_empty() {
         return Err(Error(format!("parsing time {}: extra text: {}", go_quote(text), go_quote(reader.rest))));
     }
-    let out_of_range = |what: &str| Error(format!("parsing time {}: {what} out of range", go_quote(text)));
-    let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| out_of_range("day"))?;
-    let time = jiff::civil::time(hour as i8, minute as i8, second as i8, nanos);
-    Offset::from_seconds(offset)
-        .and_then(|offset| offset.to_timestamp(DateTime::from_parts(date, time)))
-        .map_err(|_| out_of_range("year"))
+    let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| out_of_range(text, "day"))?;
+    let time = date.at(hour as i8, minute as i8, second as i8, 0);
+    Ok((time.duration_since(EPOCH).as_secs() - i64::from(offset), nanos))
+}
+
+const EPOCH: DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+
+fn out_of_range(text: &str, what: &str) -> Error {
+    Error(format!("parsing time {}: {what} out of range", go_quote(text)))
 }
 
 /// Reads piece by piece, so that the message can name the piece that failed.
@@ -106,7 +136,7 @@ impl<'a> Reader<'a> {
         if range.contains(&value) {
             return Ok(());
         }
-        Err(Error(format!("parsing time {}: {what} out of range", go_quote(self.text))))
+        Err(out_of_range(self.text, what))
     }
 
     fn number(&mut self, element: &str, min: usize, max: usize) -> Result<i32, Error> {
@@ -185,6 +215,10 @@ mod tests {
         assert_eq!(seconds("2026-11-15T11:29:21Z"), some("2026-11-15T11:29:21Z"));
         assert_eq!(seconds("2026-11-15T11:29:21.987+02:30"), some("2026-11-15T08:59:21Z"));
         assert_eq!(seconds("0001-01-01T00:00:00Z"), Ok(None));
+        assert_eq!(seconds("0001-01-01T00:00:00+01:00"), some("0000-12-31T23:00:00Z"));
+        assert_eq!(seconds("0000-01-01T00:00:00+01:00"), some("-0001-12-31T23:00:00Z"));
+        assert_eq!(seconds("9999-12-31T23:59:59Z"), some("9999-12-31T23:59:59Z"));
+        assert_eq!(seconds("9999-12-31T23:59:59-23:59"), some("10000-01-01T23:58:59Z"));
         let micros = |text| canonical(text, Precision::Micros).unwrap().unwrap();
         assert_eq!(micros("2026-11-15T23:29:21.000123-01:00"), "2026-11-16T00:29:21.000123Z");
     }
