@@ -46,14 +46,18 @@ impl Server {
     pub(super) fn delete(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let resource = call.target.resource.clone();
         let options = DeleteOptions::parse(call)?;
+        call.warnings.extend(options.preserved(&resource));
         let target = call.target;
         let found = self.store.get(&resource.storage, &target.namespace, &target.name).cloned();
         let object =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         self.admit_delete(&resource, &target.name)?;
-        call.warnings.extend(options.preserved(&resource));
         match self.delete_object(call, &resource, &object, &options)? {
-            Deleted::Waiting(object) => self.respond(call, &resource, &object, 200),
+            Deleted::Waiting(object) => {
+                // Only this old way to ask for dependents gets to know that the object is still there.
+                let code = if options.orphan == Some(false) { 202 } else { 200 };
+                self.respond(call, &resource, &object, code)
+            }
             Deleted::Gone(object) if resource.returns_deleted => self.respond(call, &resource, &object, 200),
             Deleted::Gone(object) => Ok(Response::tree(200, &call.output, &gone(&resource, &object))),
         }
@@ -64,10 +68,8 @@ impl Server {
         check_options(call)?;
         let filter = Filter::parse(call)?;
         let options = DeleteOptions::parse(call)?;
+        call.warnings.extend(options.preserved(&resource));
         let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
-        if !objects.is_empty() {
-            call.warnings.extend(options.preserved(&resource));
-        }
         for object in &objects {
             self.admit_delete(&resource, object.name())?;
             self.delete_object(call, &resource, object, &options)?;
