@@ -130,6 +130,7 @@ fn object(name: &str, revision: u64, padding: &str) -> Object {
             revision: digits..digits + revision.to_string().len(),
         },
         body: body.into_bytes(),
+        filled: revision.is_multiple_of(2),
     };
     Object::new(parts).expect("the offsets are right")
 }

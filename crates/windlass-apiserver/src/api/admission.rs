@@ -16,6 +16,7 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 impl Server {
     /// What hooks may know of a request.
     pub(super) fn context<'a>(&'a self, call: &'a Call<'_>, resource: &'a Resource) -> Context<'a> {
+        let (types, root) = resource.types();
         Context {
             now: call.now,
             subresource: &call.target.subresource,
@@ -26,6 +27,9 @@ impl Server {
             resource: &resource.plural,
             user: &call.request.user.name,
             groups: &call.request.user.groups,
+            types,
+            root,
+            noted: call.noted,
             world: self,
         }
     }

@@ -56,7 +56,7 @@ impl Server {
             let revision = self.store.next_revision().to_string();
             let (body, offsets) = values.fill(body, &uid, &revision, head.prefix_len);
             let Head { namespace, name, labels, fields, .. } = head;
-            let parts = Parts { namespace, name, uid: &uid, labels, fields, body, offsets };
+            let parts = Parts { namespace, name, uid: &uid, labels, fields, body, offsets, filled: false };
             let object = Object::new(parts).expect("the table is sound");
             self.store.commit(&resource.storage, Change::Create(object)).expect("the store is empty");
         }

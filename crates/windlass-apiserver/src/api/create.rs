@@ -99,7 +99,7 @@ impl Server {
             Flavor::Builtin { hooks, .. } => {
                 hooks.create(tree, &self.context(call, resource))?;
                 call.warnings.extend((hooks.warnings)(tree, None));
-                Ok(())
+                (hooks.review)(tree, None, &self.context(call, resource))
             }
             Flavor::Custom { definition, version, .. } => {
                 let version = &definition.versions[*version];

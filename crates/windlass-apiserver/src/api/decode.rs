@@ -23,6 +23,7 @@ pub(super) fn body(call: &mut Call<'_>, resource: &Resource, validation: FieldVa
         parsed.settle(schema::builtin(), *id).map_err(|e| fail(&e.to_string()))?;
     }
     let value = parsed.value.take();
+    call.noted = notes(resource, &value);
     let value = conform_or(resource, value, &mut unknown, fail)?;
     report(call, validation, &parsed.problems(&unknown), fail)?;
     Ok(value)
@@ -179,6 +180,14 @@ pub(super) fn conform_or(
             definition.versions[*version].default(&mut value);
             Ok(value)
         }
+    }
+}
+
+/// What the kind wants to know of an object before it is made canonical.
+pub(super) fn notes(resource: &Resource, value: &Value) -> bool {
+    match &resource.flavor {
+        Flavor::Builtin { hooks, .. } => (hooks.notes)(value),
+        Flavor::Custom { .. } => false,
     }
 }
 

@@ -115,7 +115,7 @@ fn write(out: &mut Vec<u8>, stage: &mut Stage, resource: &Resource, partial: Opt
     }
     *stage = Stage::More;
     match partial {
-        Some(version) => shape::write_partial(out, version, object),
+        Some(version) => shape::write_partial(out, resource, version, object),
         None => shape::write_item(out, resource, object),
     }
 }
@@ -183,7 +183,7 @@ impl Server {
             }
             Shape::Partial(version) | Shape::PartialList(version) => {
                 let items: Vec<_> =
-                    objects.iter().map(|object| shape::partial_tree(version, object)).collect();
+                    objects.iter().map(|object| shape::partial_tree(&resource, version, object)).collect();
                 let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
                 list_tree(
                     "PartialObjectMetadataList",

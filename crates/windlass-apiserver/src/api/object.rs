@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::registry::Resource;
+use super::registry::{Flavor, Resource};
 use super::server::Server;
 use crate::codec;
 use crate::json::{self, at, object_entry, str_at};
@@ -19,6 +19,7 @@ impl Server {
 
     /// A tree as it will be stored at `revision`.
     pub(super) fn seal(&self, resource: &Resource, tree: Value, revision: u64) -> Result<Object> {
+        let (tree, filled) = read_back(resource, tree);
         let mut tree = super::convert::to_storage(resource, tree);
         meta_mut(&mut tree).insert("resourceVersion".into(), json!(revision.to_string()));
         let mut tree = match resource.api_version() == resource.storage_api_version {
@@ -46,13 +47,15 @@ impl Server {
                 revision: encoded.rv_range,
             },
             body: encoded.bytes,
+            filled,
         };
         Object::new(parts).map_err(|e| Status::internal(&e.to_string()))
     }
 
     /// Stores a tree over the object that is there now, or in its free place; a dry run only shows what it would be.
     ///
-    /// A write that changes nothing keeps the revision and wakes nobody: controllers rely on it to come to rest.
+    /// A write that changes nothing keeps the revision and wakes nobody: controllers rely on it to come to rest. What
+    /// was not written but [filled in](read_back) is written once.
     pub(super) fn put(
         &mut self,
         resource: &Resource,
@@ -65,6 +68,7 @@ impl Server {
         let object = self.seal(resource, tree, current.map_or(0, |current| current.revision()))?;
         if let Some(current) = current
             && object.body() == current.body()
+            && !current.filled()
         {
             return Ok(current.clone());
         }
@@ -110,6 +114,20 @@ impl Server {
             }
         }
         out
+    }
+}
+
+/// A tree as it is when it is read again, and whether that is more than was written: kube-apiserver fills defaults
+/// whenever it decodes a stored object, also for what it cleared before it stored it.
+fn read_back(resource: &Resource, written: Value) -> (Value, bool) {
+    match &resource.flavor {
+        Flavor::Builtin { hooks, .. } => {
+            let mut read = written.clone();
+            (hooks.default)(&mut read);
+            let filled = read != written;
+            (read, filled)
+        }
+        Flavor::Custom { .. } => (written, false),
     }
 }
 

@@ -66,7 +66,9 @@ impl Server {
         let applied = self.write_as(call, resource, options, |schema, write| {
             managed::apply(schema, old.as_ref(), &parsed.value, write, force)
         })?;
-        let mut tree = super::decode::conform(resource, applied, &mut Vec::new())?;
+        call.noted = super::decode::notes(resource, &applied);
+        let fail = |why: &str| unconvertible(resource, &parsed.value, why);
+        let mut tree = super::decode::conform_or(resource, applied, &mut Vec::new(), fail)?;
         super::update::check_name(&tree, call)?;
         place(&mut tree, resource, &target.namespace)?;
         let Some((current, old)) = current.zip(old) else {
@@ -77,6 +79,21 @@ impl Server {
         let object = self.replace(call, resource, &current, &old, tree, options.dry_run)?;
         self.respond(call, resource, &object, 200)
     }
+}
+
+/// What was applied is not of the resource's type. Only the values of some types are not looked at before, so
+/// kube-apiserver does not expect it.
+fn unconvertible(resource: &Resource, config: &Value, why: &str) -> Status {
+    let meta = |key| json::str_at(config, &["metadata", key]);
+    let kind = format!("{}/{}, Kind={}", resource.group, resource.version, resource.kind);
+    let why = patch::without_field(why);
+    let message = format!(
+        "failed to convert new object ({}/{}; {kind}) to proper version: unable to convert unstructured object to \
+         {kind}: {why}",
+        meta("namespace"),
+        meta("name"),
+    );
+    Status::new(500, "", message)
 }
 
 /// The patch type of the request, if the resource takes it.
@@ -131,6 +148,7 @@ pub(super) fn patched(
         super::retype::retype(resource, tree, &mut unknown, shown, fail)?
     };
     let versionless = !unknown.is_empty();
+    call.noted = super::decode::notes(resource, &tree);
     let tree = super::decode::conform_or(resource, tree, &mut unknown, |why| match kind {
         // The patched object is made without a text in between, so that no field is named.
         STRATEGIC => fail(&patch::without_field(why)),

@@ -59,14 +59,14 @@ impl Server {
                 bytes.reserve_exact(object.body().len() + 1);
                 shape::write_object(&mut bytes, resource, object);
             }
-            Shape::Partial(version) if plain => shape::write_partial(&mut bytes, version, object),
+            Shape::Partial(version) if plain => shape::write_partial(&mut bytes, resource, version, object),
             Shape::PartialList(_) => return Err(not_acceptable()),
             Shape::Object => {
                 let tree = shape::object_tree(resource, object);
                 return Ok(Response::tree(code, output, &tree));
             }
             Shape::Partial(version) => {
-                let tree = shape::partial_tree(version, object);
+                let tree = shape::partial_tree(resource, version, object);
                 return Ok(Response::tree(code, output, &tree));
             }
             Shape::Table(version) => {

@@ -133,6 +133,8 @@ pub(super) struct Call<'a> {
     pub waited: bool,
     /// The name of what was created, for the audit record.
     pub name: String,
+    /// What the hooks of the kind noted of the object before it was made canonical.
+    pub noted: bool,
 }
 
 impl Call<'_> {
@@ -309,6 +311,7 @@ impl Server {
             warnings: Vec::new(),
             waited,
             name: target.name.clone(),
+            noted: false,
         };
         call.warnings.extend(deprecation(target));
         let result = self.dispatch(&mut call);

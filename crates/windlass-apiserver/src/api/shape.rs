@@ -66,7 +66,10 @@ pub(super) fn write_item(out: &mut Vec<u8>, resource: &Resource, object: &Object
 }
 
 /// Appends the metadata of an object.
-pub(super) fn write_partial(out: &mut Vec<u8>, version: &str, object: &Object) {
+pub(super) fn write_partial(out: &mut Vec<u8>, resource: &Resource, version: &str, object: &Object) {
+    if !inner_annotations(resource).is_empty() {
+        return crate::codec::write_value(out, &partial_tree(resource, version, object));
+    }
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/");
     out.extend_from_slice(version.as_bytes());
     out.extend_from_slice(b"\",\"metadata\":");
@@ -87,9 +90,28 @@ fn sorted_if_custom(resource: &Resource, mut tree: Value) -> Value {
 }
 
 /// The metadata of an object as a tree.
-pub(super) fn partial_tree(version: &str, object: &Object) -> Value {
-    let metadata: Value = serde_json::from_slice(object.metadata()).expect("stored bodies are JSON");
+pub(super) fn partial_tree(resource: &Resource, version: &str, object: &Object) -> Value {
+    let metadata = serde_json::from_slice(object.metadata()).expect("stored bodies are JSON");
+    partial_of(resource, version, metadata)
+}
+
+/// These metadata by themselves.
+pub(super) fn partial_of(resource: &Resource, version: &str, mut metadata: Value) -> Value {
+    for annotation in inner_annotations(resource) {
+        let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { break };
+        annotations.shift_remove(*annotation);
+        if annotations.is_empty() {
+            metadata.as_object_mut().expect("metadata is an object").shift_remove("annotations");
+        }
+    }
     json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": metadata})
+}
+
+fn inner_annotations(resource: &Resource) -> &'static [&'static str] {
+    match &resource.flavor {
+        Flavor::Builtin { hooks, .. } => hooks.inner_annotations,
+        Flavor::Custom { .. } => &[],
+    }
 }
 
 /// How a Table is made of objects of a resource.
@@ -144,9 +166,7 @@ impl Tabulator {
         }
         let object = match self.include {
             Include::None => Value::Null,
-            Include::Metadata => {
-                json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{}", self.version), "metadata": tree["metadata"]})
-            }
+            Include::Metadata => partial_of(&self.resource, self.version, tree["metadata"].clone()),
             Include::Object => sorted_if_custom(&self.resource, tree.clone()),
         };
         row.insert("object".into(), object);

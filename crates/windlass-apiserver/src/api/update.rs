@@ -144,13 +144,12 @@ impl Server {
                 Ok(())
             }
             Flavor::Builtin { hooks, .. } => {
-                let context = self.context(call, resource);
-                match status {
-                    true => hooks.update_status(tree, old, &context)?,
-                    false => hooks.update(tree, old, &context)?,
+                if status {
+                    return hooks.update_status(tree, old, &self.context(call, resource));
                 }
+                hooks.update(tree, old, &self.context(call, resource))?;
                 call.warnings.extend((hooks.warnings)(tree, Some(old)));
-                Ok(())
+                (hooks.review)(tree, Some(old), &self.context(call, resource))
             }
             Flavor::Custom { definition, version, .. } => {
                 let version = &definition.versions[*version];

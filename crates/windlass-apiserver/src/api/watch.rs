@@ -311,7 +311,7 @@ impl<'a> Encoder<'a> {
         match self.output.shape {
             Shape::Object | Shape::Table(_) => shape::write_object(out, self.resource, object),
             Shape::Partial(version) | Shape::PartialList(version) => {
-                shape::write_partial(out, version, object)
+                shape::write_partial(out, self.resource, version, object)
             }
         }
         close(out);
@@ -321,7 +321,7 @@ impl<'a> Encoder<'a> {
         let value = match self.output.shape {
             Shape::Object => tree,
             Shape::Partial(version) | Shape::PartialList(version) => {
-                json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": tree["metadata"]})
+                shape::partial_of(self.resource, version, tree["metadata"].clone())
             }
             Shape::Table(version) => {
                 let tabulator = Tabulator { resource: self.resource.clone(), version, include: self.include };

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::{by_rule, one_of, required, selector, unique};
 use super::generation::Generation;
-use super::tree::{each, existing, fill, get, int, list, sub, text};
+use super::tree::{each, existing, fill, get, has_empty, int, list, sub, text};
 use super::{Context, Hooks, meta, names};
 use crate::field::{Errors, Path};
 
@@ -23,7 +23,8 @@ const VALIDATING: Hooks = Hooks {
     qualifies: false,
     rechecks: &[meta::Check::Whole],
     default: |object| each(object, "webhooks", default_webhook),
-    generation: Generation { born: true, grows_on: &["/webhooks"] },
+    generation: Generation { born: true, grows_on: &["/webhooks"], tells_empty: true },
+    notes: |object| has_empty(&object["webhooks"]),
     validate_create: validate_webhooks,
     validate_update: |new, _, context, errors| validate_webhooks(new, context, errors),
     ..Hooks::NONE

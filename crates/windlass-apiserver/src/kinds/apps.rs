@@ -11,9 +11,10 @@ use super::generation::Generation;
 use super::meta::{Check, annotations, immutable, labels};
 use super::pod::{defaults, validate, warnings};
 use super::tree::{
-    each, existing, fill, fill_zero, get, int, is_zero, list, restore, same, set, sub, text, text_at,
+    each, existing, fill, fill_zero, get, go_struct, int, is_zero, list, remove, restore, same, set, sub,
+    text, text_at,
 };
-use super::{Context, Hooks, names};
+use super::{Context, Hooks, names, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of an apps kind.
@@ -31,8 +32,10 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 const DEPLOYMENT: Hooks = Hooks {
     warnings: warnings::of_workload,
     default: default_deployment,
+    notes: validate::has_empty_labels,
+    inner_annotations: &["deprecated.deployment.rollback.to"],
     // Annotations count too: they are copied to the replica sets.
-    generation: Generation { born: true, grows_on: &["/spec", "/metadata/annotations"] },
+    generation: Generation { born: true, grows_on: &["/spec", "/metadata/annotations"], ..Generation::NONE },
     validate_create: validate_deployment,
     validate_update: |new, old, context, errors| {
         validate_deployment(new, context, errors);
@@ -47,6 +50,7 @@ const DEPLOYMENT: Hooks = Hooks {
 
 const REPLICA_SET: Hooks = Hooks {
     warnings: warnings::of_workload,
+    notes: validate::has_empty_labels,
     default: |object| {
         let spec = sub(object, "spec");
         fill(spec, "replicas", 1);
@@ -68,8 +72,15 @@ const REPLICA_SET: Hooks = Hooks {
 const STATEFUL_SET: Hooks = Hooks {
     warnings: stateful_set_warnings,
     default: default_stateful_set,
+    notes: validate::has_empty_labels,
     name: names::dns_label,
     generation: Generation::SPEC,
+    prepare_create: |object, _| drop_max_unavailable(object),
+    prepare_update: |new, old, _| {
+        if old.pointer(MAX_UNAVAILABLE).is_none() {
+            drop_max_unavailable(new);
+        }
+    },
     validate_create: validate_stateful_set,
     validate_update: update_stateful_set,
     validate_status: |new, _, _, errors| {
@@ -82,6 +93,8 @@ const STATEFUL_SET: Hooks = Hooks {
 const DAEMON_SET: Hooks = Hooks {
     warnings: |new, old| warnings::of_template(new, old, &["spec", "template"]),
     default: default_daemon_set,
+    inner_annotations: &[TEMPLATE_GENERATION],
+    notes: validate::has_empty_labels,
     generation: Generation::SPEC,
     prepare_create: |object, _| count_templates(object, None),
     prepare_update: |new, old, _: &Context<'_>| count_templates(new, Some(old)),
@@ -150,6 +163,10 @@ fn default_daemon_set(object: &mut Value) {
     if text(strategy, "type") == "RollingUpdate" {
         let rolling = sub(strategy, "rollingUpdate");
         fill(rolling, "maxUnavailable", 1);
+    }
+    // What is no pointer inside of the real server is there from then on.
+    if let Some(rolling) = existing(strategy, "rollingUpdate") {
+        fill(rolling, "maxUnavailable", 0);
         fill(rolling, "maxSurge", 0);
     }
     fill(spec, "revisionHistoryLimit", 10);
@@ -182,6 +199,15 @@ fn default_stateful_set(object: &mut Value) {
     defaults::template(spec, "template");
 }
 
+/// Behind a feature gate that is off by default: who has no such value yet gets none.
+const MAX_UNAVAILABLE: &str = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
+
+fn drop_max_unavailable(object: &mut Value) {
+    if let Some(rolling) = object.pointer_mut("/spec/updateStrategy/rollingUpdate") {
+        remove(rolling, "maxUnavailable");
+    }
+}
+
 /// apps/v1 keeps the old template generation in an annotation.
 fn count_templates(new: &mut Value, old: Option<&Value>) {
     let generation = match old {
@@ -209,6 +235,16 @@ fn note_template_generation(object: &mut Value, generation: i64) {
 
 fn stateful_set_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = warnings::of_template(new, old, &["spec", "template"]);
+    let path = Path::Root.child("spec");
+    let path = path.child("volumeClaimTemplates");
+    for (index, claim) in list(&new["spec"], "volumeClaimTemplates").iter().enumerate() {
+        let at = path.index(index);
+        // The paths are the real server's: one lacks the spec, the other writes it as Go does.
+        match old {
+            None => warn::claim_spec(&claim["spec"], &at, &mut warnings),
+            Some(_) => warn::claim_spec(&claim["spec"], &at.child("Spec"), &mut warnings),
+        }
+    }
     if int(&new["spec"], "revisionHistoryLimit").is_some_and(|limit| limit < 0) {
         let text = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
                     recommended";
@@ -223,6 +259,7 @@ fn selector_and_template(
     empty: &str,
     broken: Option<&str>,
     path: &Path<'_>,
+    context: &Context<'_>,
     errors: &mut Errors,
 ) {
     match get(spec, "selector") {
@@ -244,15 +281,19 @@ fn selector_and_template(
             }
         }
     }
-    pod_template(spec, path, errors);
+    pod_template(spec, path, context, errors);
 }
 
-fn pod_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn pod_template(spec: &Value, path: &Path<'_>, context: &Context<'_>, errors: &mut Errors) {
     let (template, at) = (&spec["template"], path.child("template"));
     let labels = template.pointer("/metadata/labels");
     if !matches(get(spec, "selector"), labels) {
         let detail = "`selector` does not match template `labels`";
-        errors.invalid(&at.child("metadata").child("labels"), labels.unwrap_or(&Value::Null), detail);
+        errors.invalid(
+            &at.child("metadata").child("labels"),
+            &validate::shown_labels(labels, context),
+            detail,
+        );
     }
     validate::template(template, &at, errors);
     let pod = at.child("spec");
@@ -265,10 +306,10 @@ fn pod_template(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_deployment(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_deployment(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     not_negative(spec, &["replicas"], &path, errors);
-    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, errors);
+    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, context, errors);
     let (strategy, at) = (&spec["strategy"], path.child("strategy"));
     match text(strategy, "type") {
         "Recreate" if get(strategy, "rollingUpdate").is_some() => {
@@ -286,7 +327,9 @@ fn validate_deployment(object: &Value, _: &Context<'_>, errors: &mut Errors) {
             }
             at_most_all(rolling, "maxUnavailable", &at, errors);
         }
-        _ => errors.not_supported(&at, strategy, &["Recreate", "RollingUpdate"]),
+        _ => {
+            errors.not_supported(&at, &shown_strategy(strategy, SURGE), &["Recreate", "RollingUpdate"]);
+        }
     }
     not_negative(
         spec,
@@ -301,24 +344,48 @@ fn validate_deployment(object: &Value, _: &Context<'_>, errors: &mut Errors) {
     }
 }
 
-fn validate_replica_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+/// The fields of a rolling update by the names that Go has for them, and those that are zero where they are absent.
+type Rolling = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+const SURGE: Rolling =
+    (&[("MaxUnavailable", "maxUnavailable"), ("MaxSurge", "maxSurge")], &["maxUnavailable", "maxSurge"]);
+const PARTITION: Rolling =
+    (&[("Partition", "partition"), ("MaxUnavailable", "maxUnavailable")], &["partition"]);
+
+fn shown_rolling(update: &Value, (fields, plain): Rolling) -> Value {
+    let mut update = update.clone();
+    for field in plain {
+        fill(&mut update, field, 0);
+    }
+    go_struct(&update, fields)
+}
+
+/// A strategy as Go prints it.
+fn shown_strategy(strategy: &Value, rolling: Rolling) -> Value {
+    let mut shown = go_struct(strategy, &[("Type", "type"), ("RollingUpdate", "rollingUpdate")]);
+    if let Some(update) = get(strategy, "rollingUpdate") {
+        set(&mut shown, "RollingUpdate", shown_rolling(update, rolling));
+    }
+    shown
+}
+
+fn validate_replica_set(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     not_negative(spec, &["replicas", "minReadySeconds"], &path, errors);
     // The word "deployment" is the real server's.
-    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, errors);
+    selector_and_template(spec, "deployment", Some("invalid label selector"), &path, context, errors);
 }
 
-fn validate_stateful_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_stateful_set(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     for (index, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
         let at = path.child("volumeClaimTemplates");
         storage::claim_spec(&claim["spec"], &at.index(index).child("spec"), errors);
     }
     text_by(spec, "serviceName", names::dns_label, &path, errors);
-    validate_stateful_set_spec(spec, &path, errors);
+    validate_stateful_set_spec(spec, &path, context, errors);
 }
 
-fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, context: &Context<'_>, errors: &mut Errors) {
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         let detail = "must be 'OrderedReady' or 'Parallel'";
@@ -329,7 +396,7 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
         ("OnDelete", Some(rolling)) => {
             errors.invalid(
                 &at.child("rollingUpdate"),
-                rolling,
+                &shown_rolling(rolling, PARTITION),
                 "only allowed for updateStrategy 'RollingUpdate'",
             );
         }
@@ -340,7 +407,10 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
             at_most_all(rolling, "maxUnavailable", &at, errors);
         }
         ("OnDelete" | "RollingUpdate", None) => {}
-        _ => errors.invalid(&at, strategy, "must be 'RollingUpdate' or 'OnDelete'"),
+        _ => {
+            let strategy = shown_strategy(strategy, PARTITION);
+            errors.invalid(&at, &strategy, "must be 'RollingUpdate' or 'OnDelete'");
+        }
     }
     let retention = path.child("persistentVolumeClaimRetentionPolicy");
     for field in ["whenDeleted", "whenScaled"] {
@@ -361,7 +431,7 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
         volumes.extend(own);
         set(sub(sub(&mut copy, "template"), "spec"), "volumes", volumes);
     }
-    selector_and_template(&copy, "statefulset", Some(""), path, errors);
+    selector_and_template(&copy, "statefulset", Some(""), path, context, errors);
     if get(spec, "selector").is_none_or(is_valid_selector) {
         // The template's own check has looked at these, and the real server looks again.
         let (metadata, at) = (&spec["template"]["metadata"], path.child("template"));
@@ -370,9 +440,9 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors
     }
 }
 
-fn update_stateful_set(new: &Value, old: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn update_stateful_set(new: &Value, old: &Value, context: &Context<'_>, errors: &mut Errors) {
     let path = Path::Root.child("spec");
-    validate_stateful_set_spec(&new["spec"], &path, errors);
+    validate_stateful_set_spec(&new["spec"], &path, context, errors);
     let mut munged = new["spec"].clone();
     for field in [
         "replicas",
@@ -393,7 +463,7 @@ fn update_stateful_set(new: &Value, old: &Value, _: &Context<'_>, errors: &mut E
     }
 }
 
-fn validate_daemon_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_daemon_set(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     selector(spec, "selector", &path, errors);
     if let Some(found) = get(spec, "selector")
@@ -403,7 +473,7 @@ fn validate_daemon_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
         errors.invalid(&path.child("selector"), found, "empty selector is invalid for daemonset");
     }
     if get(spec, "selector").is_none_or(is_valid_selector) {
-        pod_template(spec, &path, errors);
+        pod_template(spec, &path, context, errors);
     }
     not_negative(spec, &["minReadySeconds"], &path, errors);
     let (strategy, at) = (&spec["updateStrategy"], path.child("updateStrategy"));
@@ -426,7 +496,7 @@ fn validate_daemon_set(object: &Value, _: &Context<'_>, errors: &mut Errors) {
                 _ => {}
             }
         }
-        _ => errors.not_supported(&at, strategy, &["RollingUpdate", "OnDelete"]),
+        _ => errors.not_supported(&at, &shown_strategy(strategy, SURGE), &["RollingUpdate", "OnDelete"]),
     }
     not_negative(spec, &["revisionHistoryLimit"], &path, errors);
 }

@@ -9,7 +9,8 @@ use super::generation::Generation;
 use super::meta::{Check, immutable};
 use super::pod::{defaults, validate, warnings};
 use super::tree::{
-    each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text, text_at,
+    at, each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text,
+    text_at,
 };
 use super::{Context, Hooks, names};
 use crate::field::{Errors, Path, Reason};
@@ -25,15 +26,20 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 
 const JOB: Hooks = Hooks {
     default: default_job,
+    // The labels of the job are then those of the template: one map, which gets the generated ones.
+    notes: |job| is_zero(job.pointer("/metadata/labels")) && template_labels(job).is_some(),
     generation: Generation::SPEC,
-    prepare_create: |job, _| {
+    prepare_create: |job, context| {
         if !flag(&job["spec"], "manualSelector") {
             generate_selector(job);
+        }
+        if context.noted {
+            take_template_labels(job);
         }
     },
     validate_create: |job, _, errors| validate_job(job, errors),
     rechecks: &[Check::Whole, Check::Update],
-    warnings: warnings::of_workload,
+    warnings: |new, old| job_warnings(new, old, &["spec"]),
     validate_update: |new, old, _, errors| {
         validate_job(new, errors);
         // The real server checks the spec a second time, and tells each fault twice.
@@ -49,7 +55,18 @@ const JOB: Hooks = Hooks {
 
 const CRON_JOB: Hooks = Hooks {
     rechecks_status: &[],
-    warnings: |new, old| warnings::of_maker(new, old, &["spec", "jobTemplate", "spec", "template"]),
+    warnings: |new, old| {
+        let mut warnings = job_warnings(new, old, &["spec", "jobTemplate", "spec"]);
+        if old.is_some() && text_at(new, &["spec", "schedule"]).contains("TZ") {
+            // The path is the real server's.
+            warnings.push(
+                "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+                 https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                    .to_owned(),
+            );
+        }
+        warnings
+    },
     default: default_cron_job,
     generation: Generation::SPEC,
     validate_create: |object, context, errors| {
@@ -65,11 +82,8 @@ const CRON_JOB: Hooks = Hooks {
 };
 
 fn default_job(job: &mut Value) {
-    if is_zero(job.pointer("/metadata/labels"))
-        && let Some(labels) =
-            job.pointer("/spec/template/metadata/labels").filter(|l| !is_zero(Some(l))).cloned()
-    {
-        set(sub(job, "metadata"), "labels", labels);
+    if is_zero(job.pointer("/metadata/labels")) && !is_zero(template_labels(job)) {
+        take_template_labels(job);
     }
     let spec = sub(job, "spec");
     if get(spec, "completions").is_none() && get(spec, "parallelism").is_none() {
@@ -84,6 +98,16 @@ fn default_job(job: &mut Value) {
     fill(spec, "podReplacementPolicy", replace);
     fill(spec, "manualSelector", false);
     job_spec(spec);
+}
+
+fn template_labels(job: &Value) -> Option<&Value> {
+    job.pointer("/spec/template/metadata/labels").filter(|labels| !labels.is_null())
+}
+
+fn take_template_labels(job: &mut Value) {
+    if let Some(labels) = template_labels(job).cloned() {
+        set(sub(job, "metadata"), "labels", labels);
+    }
 }
 
 /// What a job and the template of a cron job have in common.
@@ -103,6 +127,25 @@ fn default_cron_job(object: &mut Value) {
     fill(spec, "successfulJobsHistoryLimit", 3);
     fill(spec, "failedJobsHistoryLimit", 1);
     job_spec(sub(sub(spec, "jobTemplate"), "spec"));
+}
+
+/// Warnings for what has the spec of a job at `path`.
+fn job_warnings(new: &Value, old: Option<&Value>, path: &[&str]) -> Vec<String> {
+    let mut all = warnings::maker_name(new, old).into_iter().collect::<Vec<_>>();
+    let Some(spec) = at(new, path).filter(|_| warnings::grown(new, old)) else { return all };
+    let many = |field: &str, limit: i64| int(spec, field).is_some_and(|count| count > limit);
+    if text(spec, "completionMode") == "Indexed"
+        && many("completions", 100_000)
+        && many("parallelism", 10_000)
+    {
+        all.push(format!(
+            "{}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+             Kubernetes might not be able to track completedIndexes when a big number of indexes fail",
+            path.join(".")
+        ));
+    }
+    all.extend(warnings::of_pod(&spec["template"], &format!("{}.template", path.join("."))));
+    all
 }
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";

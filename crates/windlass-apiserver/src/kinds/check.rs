@@ -1,6 +1,7 @@
 //! Checks that many kinds share.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
@@ -117,10 +118,25 @@ pub(crate) fn is_none_of(object: &Value, field: &str) -> bool {
 
 /// An address of any family.
 pub(crate) fn ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
-    if value.parse::<std::net::IpAddr>().is_err() {
-        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        errors.invalid(path, &json!(value), detail);
+    let detail = match value.parse::<IpAddr>() {
+        Ok(IpAddr::V6(six)) if six.to_ipv4_mapped().is_some() => "must not be an IPv4-mapped IPv6 address",
+        Ok(_) => return,
+        Err(_) if sloppy_ip(value).is_some() => "must not have leading 0s",
+        Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+    };
+    errors.invalid(path, &json!(value), detail);
+}
+
+/// An address as old versions of Go read it: with leading zeros, and IPv4 in IPv6 as IPv4.
+pub(crate) fn sloppy_ip(value: &str) -> Option<IpAddr> {
+    if let Ok(address) = value.parse::<IpAddr>() {
+        return Some(match address {
+            IpAddr::V6(six) => six.to_ipv4_mapped().map_or(address, IpAddr::V4),
+            four => four,
+        });
     }
+    let octets = value.split('.').map(|octet| octet.parse::<u8>().ok()).collect::<Option<Vec<_>>>()?;
+    Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?))
 }
 
 /// A block of addresses.
@@ -133,6 +149,12 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// Whether it is written with an address inside of it, and not with its first one.
+    fn has_host_bits(&self) -> bool {
+        let host = 1_u128.checked_shl(self.width - self.prefix).map_or(u128::MAX, |size| size - 1);
+        self.bits & host != 0
+    }
+
     /// Whether another block lies within this one and is smaller.
     pub(crate) fn strictly_contains(&self, other: &Block) -> bool {
         let shift = self.width - self.prefix;
@@ -145,17 +167,29 @@ impl Block {
 pub(crate) fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Block> {
     let parsed = value.split_once('/').and_then(|(address, prefix)| {
         let prefix = prefix.parse::<u32>().ok()?;
-        let (bits, width) = match address.parse::<std::net::IpAddr>().ok()? {
-            std::net::IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
-            std::net::IpAddr::V6(address) => (u128::from(address), 128),
+        let address = address.parse::<IpAddr>().ok().or_else(|| sloppy_ip(address))?;
+        let (bits, width) = match address {
+            IpAddr::V4(address) => (u128::from(u32::from(address)), 32),
+            IpAddr::V6(address) => (u128::from(address), 128),
         };
         (prefix <= width).then_some(Block { bits, width, prefix })
     });
-    if parsed.is_none() {
+    let Some(block) = parsed else {
         let detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
         errors.invalid(path, &json!(value), detail);
-    }
-    parsed
+        return None;
+    };
+    let (address, prefix) = value.split_once('/').unwrap_or((value, ""));
+    let detail = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V6(six)) if six.to_ipv4_mapped().is_some() => "must not have an IPv4-mapped IPv6 address",
+        Ok(_) if prefix.len() == 1 || !prefix.starts_with('0') => match block.has_host_bits() {
+            true => "must not have bits set beyond the prefix length",
+            false => return Some(block),
+        },
+        _ => "must not have leading 0s in IP or prefix length",
+    };
+    errors.invalid(path, &json!(value), detail);
+    None
 }
 
 /// A path within a domain: `acme.io/foo`.

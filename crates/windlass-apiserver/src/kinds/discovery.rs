@@ -22,6 +22,7 @@ const SLICE: Hooks = Hooks {
     generation: Generation {
         born: true,
         grows_on: &["/addressType", "/endpoints", "/ports", "/metadata/labels"],
+        tells_empty: false,
     },
     rechecks: &[meta::Check::Whole],
     warnings,

@@ -5,9 +5,10 @@
 //! ```text
 //! decode  → default
 //!         → (field ownership)
-//! create  → admit → [`Hooks::create`]: begin, status reset, generation, prepare_create, validate_create, review
-//! update  → admit → [`Hooks::update`]: begin, immutable metadata, generation, prepare_update, validate_update, review
+//! create  → admit → [`Hooks::create`]: begin, status reset, generation, prepare_create, validate_create
+//! update  → admit → [`Hooks::update`]: begin, immutable metadata, prepare_update, generation, validate_update
 //! /status →         [`Hooks::update_status`]: prepare_status, validate_status
+//!         → warnings → review → store → default
 //! ```
 //!
 //! Trees are canonical: pruned, and with quantities and times in their one form. Nothing here reads a clock or
@@ -22,6 +23,7 @@ mod check;
 mod coordination;
 mod core;
 mod discovery;
+mod equal;
 mod events;
 pub mod generation;
 pub mod meta;
@@ -34,11 +36,13 @@ mod rbac;
 mod scheduling;
 mod storage;
 mod tree;
+mod warn;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::field::Errors;
+use crate::schema::{TypeId, Types};
 use crate::status::Status;
 use generation::Generation;
 
@@ -55,6 +59,10 @@ pub struct Context<'a> {
     pub version: &'a str,
     /// The kind.
     pub kind: &'a str,
+    /// The types that the kind is written in.
+    pub types: &'a Types,
+    /// The type of the kind among them.
+    pub root: TypeId,
     /// Whether objects of the kind live in namespaces.
     pub namespaced: bool,
     /// The plural resource, for the wording of refusals.
@@ -63,6 +71,8 @@ pub struct Context<'a> {
     pub user: &'a str,
     /// The groups of the user who asks.
     pub groups: &'a [String],
+    /// What [`Hooks::notes`] said of the object as it was sent.
+    pub noted: bool,
     /// The other objects of the server.
     pub world: &'a dyn World,
 }
@@ -92,9 +102,13 @@ impl World for Nothing {
 /// What is particular to a kind.
 #[derive(Clone, Copy)]
 pub struct Hooks {
-    /// Fills defaults. Idempotent; runs at every decode. The real server decodes stored objects at each read, so
+    /// Fills defaults. Idempotent; runs at every decode. Stored objects are decoded, too, when they are read, so
     /// that what preparation adds can call for more defaults: the labels of a job follow from its template.
     pub default: fn(&mut Value),
+    /// What the kind must know of an object as it was sent, and its canonical form does not tell: Go tells an empty
+    /// list from none, and a map that a default takes from elsewhere in the object is the same map.
+    /// [`Context::noted`] brings it to the other hooks.
+    pub notes: fn(&Value) -> bool,
     /// What the admission plugins that are on by default do to the object; `None` is the old object at a create.
     pub admit: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// Allocates what the server hands out, before the object is prepared; `None` is the old object at a create.
@@ -126,6 +140,8 @@ pub struct Hooks {
     pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
     /// What the admission plugins refuse, once the object is found valid; `None` is the old object at a create.
     pub review: fn(&Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
+    /// Annotations that stand for fields of the real server's inner type: metadata by itself does not show them.
+    pub inner_annotations: &'static [&'static str],
     /// Warnings for the client, as kube-apiserver sends them in `Warning` headers; the old object at an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
@@ -134,6 +150,7 @@ impl Hooks {
     /// A kind without any particulars: the start of every other.
     pub const NONE: Hooks = Hooks {
         default: |_| {},
+        notes: |_| false,
         admit: |_, _, _| Ok(()),
         begin: |_, _, _| Ok(()),
         name: names::dns_subdomain,
@@ -149,6 +166,7 @@ impl Hooks {
         validate_update: |_, _, _, _| {},
         validate_status: |_, _, _, _| {},
         review: |_, _, _| Ok(()),
+        inner_annotations: &[],
         warnings: |_, _| Vec::new(),
     };
 
@@ -162,13 +180,12 @@ impl Hooks {
         }
         self.generation.create(object);
         (self.prepare_create)(object, context);
-        (self.default)(object);
-        tree::forget_empty_lists(object);
         let mut errors = Errors::default();
         meta::validate_create(object, context.namespaced, self.qualifies, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
         context.verdict(object, errors)?;
-        (self.review)(object, None, context)
+        tree::forget_empty_lists(object);
+        Ok(())
     }
 
     /// Makes an update ready to be stored, or refuses it. The status must be the old one already.
@@ -176,28 +193,27 @@ impl Hooks {
         (self.begin)(new, Some(old), context)?;
         self.generation.keep(new, old);
         (self.prepare_update)(new, old, context);
-        (self.default)(new);
-        tree::forget_empty_lists(new);
-        self.generation.update(new, old);
+        self.generation.update(new, old, context);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
         self.check_metadata(self.rechecks, new, old, context, &mut errors);
         (self.validate_update)(new, old, context, &mut errors);
         context.verdict(new, errors)?;
-        (self.review)(new, Some(old), context)
+        tree::forget_empty_lists(new);
+        Ok(())
     }
 
     /// Makes an update of the status ready to be stored, or refuses it. Spec and metadata must be restored already.
     pub fn update_status(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
         self.generation.keep(new, old);
         (self.prepare_status)(new, old, context);
-        (self.default)(new);
-        tree::forget_empty_lists(new);
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
         self.check_metadata(self.rechecks_status, new, old, context, &mut errors);
         (self.validate_status)(new, old, context, &mut errors);
-        context.verdict(new, errors)
+        context.verdict(new, errors)?;
+        tree::forget_empty_lists(new);
+        Ok(())
     }
 
     fn check_metadata(

@@ -6,8 +6,8 @@ use super::check::{
     by_rule, cidr, domain_path, in_range, one_of, port_or_name, required, required_by, selector, text_by,
 };
 use super::generation::Generation;
-use super::tree::{each, existing, fill, get, int, is_zero, list, set, sub, text, text_at};
-use super::{Context, Hooks, meta, names};
+use super::tree::{each, existing, fill, get, has_empty, int, is_zero, list, set, sub, text, text_at};
+use super::{Context, Hooks, meta, names, warn};
 use crate::field::{Errors, Path};
 use crate::status::Status;
 
@@ -26,6 +26,15 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 const INGRESS: Hooks = Hooks {
     rechecks: &[meta::Check::Update, meta::Check::Whole],
     admit: default_class,
+    warnings: |ingress, old| {
+        let set = ingress["metadata"]["annotations"].get(CLASS_ANNOTATION).is_some();
+        match set && old.is_none() && get(&ingress["spec"], "ingressClassName").is_none() {
+            true => vec![format!(
+                "annotation {CLASS_ANNOTATION:?} is deprecated, please use 'spec.ingressClassName' instead"
+            )],
+            false => Vec::new(),
+        }
+    },
     generation: Generation::SPEC,
     validate_create: validate_ingress,
     validate_update: |new, _, context, errors| validate_ingress(new, context, errors),
@@ -50,11 +59,39 @@ const INGRESS_CLASS: Hooks = Hooks {
 
 const NETWORK_POLICY: Hooks = Hooks {
     default: default_policy,
-    generation: Generation::SPEC,
+    generation: Generation { tells_empty: true, ..Generation::SPEC },
+    warnings: |policy, _| policy_warnings(&policy["spec"]),
+    notes: |policy| has_empty(&policy["spec"]),
     validate_create: validate_policy,
     validate_update: |new, _, context, errors| validate_policy(new, context, errors),
     ..Hooks::NONE
 };
+
+/// Ranges of addresses that are written in unusual ways.
+fn policy_warnings(spec: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    let path = Path::Root.child("spec");
+    for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
+        let at = path.child(rules);
+        for (index, rule) in list(spec, rules).iter().enumerate() {
+            let at = at.index(index);
+            let at = at.child(peers);
+            for (index, peer) in list(rule, peers).iter().enumerate() {
+                let Some(block) = get(peer, "ipBlock") else { continue };
+                let at = at.index(index);
+                let at = at.child("ipBlock");
+                warn::cidr(text(block, "cidr"), &at.child("cidr"), &mut out);
+                let except = at.child("except");
+                for (index, range) in list(block, "except").iter().filter_map(Value::as_str).enumerate() {
+                    warn::cidr(range, &except.index(index), &mut out);
+                }
+            }
+        }
+    }
+    out
+}
+
+const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
 const SERVICE_CIDR: Hooks = Hooks {
     validate_create: |object, _, errors| {
@@ -92,7 +129,7 @@ const IP_ADDRESS: Hooks = Hooks {
 
 /// DefaultIngressClass: the newest class that is marked as default.
 fn default_class(ingress: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    let old_way = text_at(ingress, &["metadata", "annotations", "kubernetes.io/ingress.class"]);
+    let old_way = text_at(ingress, &["metadata", "annotations", CLASS_ANNOTATION]);
     let spec_class = ingress.pointer("/spec/ingressClassName").is_some_and(|class| !class.is_null());
     if old.is_some() || spec_class || !old_way.is_empty() {
         return Ok(());

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::check::{one_of, required, required_by};
 use super::generation::Generation;
-use super::tree::{each, existing, fill, fill_zero, get, int, seconds, set, sub, text, text_at};
-use super::{Context, Hooks, meta, names};
+use super::tree::{each, entries, existing, fill, fill_zero, get, int, seconds, set, sub, text, text_at};
+use super::{Context, Hooks, meta, names, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of a kind of one of the small groups.
@@ -28,6 +28,11 @@ const SPEC_GENERATION: Hooks = Hooks { generation: Generation::SPEC, ..Hooks::NO
 const RUNTIME_CLASS: Hooks = Hooks {
     qualifies: false,
     rechecks: &[meta::Check::Whole, meta::Check::Update],
+    warnings: |object, _| {
+        let keys = entries(&object["scheduling"], "nodeSelector").map(|(key, _)| key);
+        let messages = keys.filter_map(|key| warn::node_label(key));
+        messages.map(|message| format!("scheduling.nodeSelector: {message}")).collect()
+    },
     validate_create: |object, _, errors| {
         required_by(object, "handler", names::dns_label, &Path::Root, errors);
     },

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::check::{at_most_all, count_or_percent, not_negative, one_of, selector};
 use super::generation::Generation;
-use super::tree::get;
+use super::tree::{get, go_struct};
 use super::{Context, Hooks, names};
 use crate::field::{Errors, Path};
 
@@ -29,10 +29,19 @@ const BUDGET: Hooks = Hooks {
     ..Hooks::NONE
 };
 
+/// The fields of the spec by the names that Go has for them.
+const SPEC: [(&str, &str); 4] = [
+    ("MinAvailable", "minAvailable"),
+    ("Selector", "selector"),
+    ("MaxUnavailable", "maxUnavailable"),
+    ("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy"),
+];
+
 fn validate(budget: &Value, _: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&budget["spec"], Path::Root.child("spec"));
     if get(spec, "minAvailable").is_some() && get(spec, "maxUnavailable").is_some() {
-        errors.invalid(&path, spec, "minAvailable and maxUnavailable cannot be both set");
+        let shown = go_struct(spec, &SPEC);
+        errors.invalid(&path, &shown, "minAvailable and maxUnavailable cannot be both set");
     }
     for field in ["minAvailable", "maxUnavailable"] {
         count_or_percent(spec, field, &path, errors);

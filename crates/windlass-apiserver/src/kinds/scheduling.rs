@@ -16,7 +16,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 
 const PRIORITY_CLASS: Hooks = Hooks {
     default: |object| fill(object, "preemptionPolicy", "PreemptLowerPriority"),
-    generation: Generation { born: true, grows_on: &[] },
+    generation: Generation { born: true, grows_on: &[], ..Generation::NONE },
     validate_create: validate,
     validate_update: |new, old, _, errors| {
         if !same(new.get("value"), old.get("value")) {

@@ -6,7 +6,7 @@ use super::check::{by_rule, one_of, required, text_by};
 use super::generation::Generation;
 use super::meta::{Check, IMMUTABLE_FIELD, immutable};
 use super::tree::{existing, fill, get, is_zero, list, same, set, sub, text};
-use super::{Context, Hooks, core, names};
+use super::{Context, Hooks, core, names, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of a storage kind.
@@ -28,6 +28,20 @@ const STORAGE_CLASS: Hooks = Hooks {
         fill(object, "reclaimPolicy", "Delete");
         fill(object, "volumeBindingMode", "Immediate");
     },
+    warnings: |class, _| {
+        let mut out = Vec::new();
+        let topologies = Path::Root.child("allowedTopologies");
+        for (index, topology) in list(class, "allowedTopologies").iter().enumerate() {
+            let path = topologies.index(index);
+            let path = path.child("matchLabelExpressions");
+            for (index, expression) in list(topology, "matchLabelExpressions").iter().enumerate() {
+                if let Some(message) = warn::node_label(text(expression, "key")) {
+                    out.push(format!("{}: {message}", path.index(index).child("key")));
+                }
+            }
+        }
+        out
+    },
     validate_create: validate_storage_class,
     validate_update: |new, old, context, errors| {
         validate_storage_class(new, context, errors);
@@ -40,7 +54,8 @@ const STORAGE_CLASS: Hooks = Hooks {
 
 const CSI_DRIVER: Hooks = Hooks {
     default: default_csi_driver,
-    generation: Generation { born: false, grows_on: &["/spec"] },
+    generation: Generation { born: false, grows_on: &["/spec"], ..Generation::NONE },
+    warnings: csi_driver_warnings,
     validate_create: validate_csi_driver,
     validate_update: |new, old, context, errors| {
         validate_csi_driver(new, context, errors);
@@ -52,6 +67,20 @@ const CSI_DRIVER: Hooks = Hooks {
     },
     ..Hooks::NONE
 };
+
+fn csi_driver_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    let requests = |driver: &Value| driver["spec"].get("tokenRequests").cloned();
+    let asked = !is_zero(requests(new).as_ref())
+        && old.is_none_or(|old| !same(requests(old).as_ref(), requests(new).as_ref()));
+    match asked && get(&new["spec"], "serviceAccountTokenInSecrets").is_none() {
+        true => vec![
+            "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent \
+             possible logging of tokens in volume attributes"
+                .to_owned(),
+        ],
+        false => Vec::new(),
+    }
+}
 
 const CSI_NODE: Hooks = Hooks {
     rechecks: &[Check::Whole],

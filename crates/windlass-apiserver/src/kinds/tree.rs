@@ -139,6 +139,25 @@ pub(crate) fn each(object: &mut Value, key: &str, mut act: impl FnMut(&mut Value
     }
 }
 
+/// A structure as refusals print it: Go writes the fields of the server's inner types in full, by their Go names.
+/// `fields` are those names, each with the one in JSON.
+pub(crate) fn go_struct(object: &Value, fields: &[(&str, &str)]) -> Value {
+    let value = |json: &str| object.get(json).cloned().unwrap_or_default();
+    Value::Object(fields.iter().map(|(go, json)| ((*go).to_owned(), value(json))).collect())
+}
+
+/// Whether there is an empty list or an empty map of labels anywhere: the maps in what asks are those of selectors.
+pub(crate) fn has_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() || items.iter().any(has_empty),
+        Value::Object(map) => map.iter().any(|(key, value)| match value {
+            Value::Object(labels) if key == "matchLabels" => labels.is_empty(),
+            value => has_empty(value),
+        }),
+        _ => false,
+    }
+}
+
 /// Makes empty lists null: the real server stores protobuf, which does not tell an empty list from none.
 pub(crate) fn forget_empty_lists(value: &mut Value) {
     match value {

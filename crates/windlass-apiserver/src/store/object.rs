@@ -29,6 +29,7 @@ pub struct Object {
     key_len: u16,
     namespace_len: u16,
     labels_len: u16,
+    filled: bool,
 }
 
 /// How long a body may be: far beyond the 3 MiB of a request, and such that offsets count in 32 bits.
@@ -62,6 +63,8 @@ pub struct Parts<'a> {
     pub body: Vec<u8>,
     /// Where things are in the body.
     pub offsets: Offsets,
+    /// Whether the body shows more than was written.
+    pub filled: bool,
 }
 
 /// Why parts do not make an object.
@@ -145,6 +148,7 @@ impl Object {
             key_len,
             namespace_len,
             labels_len,
+            filled: parts.filled,
         })
     }
 
@@ -197,6 +201,12 @@ impl Object {
     /// The JSON that is served.
     pub fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// Whether the body shows more than was written, as where defaults were filled in afterwards. Writing what it
+    /// shows is then a change.
+    pub fn filled(&self) -> bool {
+        self.filled
     }
 
     /// What follows `{` where the object is an item of a list: of a built-in kind the body without its `kind` and
@@ -252,7 +262,7 @@ impl fmt::Debug for Object {
     }
 }
 
-/// Two objects are equal when they would be served alike.
+/// Two objects are equal when they would be served and written over alike.
 impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.revision == other.revision
@@ -262,6 +272,7 @@ impl PartialEq for Object {
             && self.key_len == other.key_len
             && self.labels() == other.labels()
             && self.fields() == other.fields()
+            && self.filled == other.filled
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn object(namespace: &str, name: &str, content: u32, labels: &[(&str,
             revision: digits..digits + 1,
         },
         body: body.into_bytes(),
+        filled: content.is_multiple_of(2),
     })
     .expect("the offsets are right")
 }
@@ -292,6 +293,7 @@ fn wrong_offsets_are_refused() {
         fields: vec![],
         body: good.body().to_vec(),
         offsets,
+        filled: false,
     };
     let right = good.offsets();
     assert!(Object::new(parts(right.clone())).is_ok());

@@ -10,7 +10,7 @@ use crate::kinds::Hooks;
 use crate::kinds::check::{by_rule, quantity};
 use crate::kinds::meta::{Check, IMMUTABLE_FIELD, NOT_NEGATIVE};
 use crate::kinds::names;
-use crate::kinds::pod::STANDARD_RESOURCES;
+use crate::kinds::pod::{STANDARD_RESOURCES, container_resource_name, overcommits, resource_name};
 use crate::kinds::tree::{each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
 
 pub(super) const LIMIT_RANGE: Hooks = Hooks {
@@ -72,12 +72,15 @@ fn validate_limits(object: &Value, errors: &mut Errors) {
         if !seen.insert(kind) {
             errors.duplicate(&path.child("type"), &json!(kind));
         }
+        resource_names(limit, kind, &["max", "min"], &path, errors);
         if kind == "Pod" {
             for field in ["default", "defaultRequest"] {
                 if !is_zero(limit.get(field)) {
                     errors.forbidden(&path.child(field), "may not be specified when `type` is 'Pod'");
                 }
             }
+        } else {
+            resource_names(limit, kind, &["default", "defaultRequest"], &path, errors);
         }
         let bounded =
             ["min", "max"].iter().any(|field| limit.pointer(&format!("/{field}/storage")).is_some());
@@ -85,14 +88,28 @@ fn validate_limits(object: &Value, errors: &mut Errors) {
             let detail = "either minimum or maximum storage value is required, but neither was provided";
             errors.required(&path.child("limits"), detail);
         }
+        resource_names(limit, kind, &["maxLimitRequestRatio"], &path, errors);
         bounds(limit, kind == "Pod", &path, errors);
+    }
+}
+
+fn resource_names(limit: &Value, kind: &str, fields: &[&str], path: &Path<'_>, errors: &mut Errors) {
+    for field in fields {
+        let path = path.child(field);
+        for (name, _) in entries(limit, field) {
+            match kind {
+                "Pod" | "Container" => container_resource_name(name, &path.key(name), errors),
+                _ => resource_name(name, &path.key(name), errors),
+            }
+        }
     }
 }
 
 /// Of each resource, min ≤ defaultRequest ≤ default ≤ max.
 fn bounds(limit: &Value, of_pod: bool, path: &Path<'_>, errors: &mut Errors) {
     let fields: &[&str] = if of_pod { &["min", "max"] } else { &["min", "max", "default", "defaultRequest"] };
-    let names = fields.iter().flat_map(|field| entries(limit, field)).map(|(name, _)| name);
+    let ratios = ["maxLimitRequestRatio"];
+    let names = fields.iter().chain(&ratios).flat_map(|field| entries(limit, field)).map(|(name, _)| name);
     for name in names.collect::<BTreeSet<_>>() {
         let amount = |field: &str| fields.contains(&field).then(|| get(limit, field)?.get(name))?;
         for (low, high, at, value, words) in [
@@ -129,6 +146,46 @@ fn bounds(limit: &Value, of_pod: bool, path: &Path<'_>, errors: &mut Errors) {
                 let value = amount(value).unwrap_or(&Value::Null);
                 errors.invalid(&path.child(at).key(name), value, &detail);
             }
+        }
+        ratio(limit, name, path, errors);
+        let (default, request) = (amount("default"), amount("defaultRequest"));
+        if let (Some(default), Some(request)) = (default.and_then(quantity), request.and_then(quantity))
+            && !overcommits(name)
+            && default != request
+        {
+            let detail =
+                format!("default value {default} must equal to defaultRequest value {request} in {name}");
+            let value = amount("defaultRequest").unwrap_or(&Value::Null);
+            errors.invalid(&path.child("defaultRequest").key(name), value, &detail);
+        }
+    }
+}
+
+/// A ratio of limit to request is at least 1, and no more than the bounds leave room for.
+fn ratio(limit: &Value, name: &str, path: &Path<'_>, errors: &mut Errors) {
+    let amount = |field: &str| get(limit, field).and_then(|amounts| get(amounts, name));
+    let Some((shown, most)) =
+        amount("maxLimitRequestRatio").and_then(|ratio| Some((ratio, quantity(ratio)?)))
+    else {
+        return;
+    };
+    let path = path.child("maxLimitRequestRatio");
+    if most < Quantity::from_i64(1) {
+        errors.invalid(&path.key(name), shown, &format!("ratio {most} is less than 1"));
+    }
+    if let (Some(min), Some(max)) = (amount("min").and_then(quantity), amount("max").and_then(quantity)) {
+        // As exact as Go reckons: in thousandths, unless one of them has too many.
+        let thousandths = [&most, &min, &max].map(Quantity::as_milli);
+        let (most_of, room) = match thousandths {
+            [Some(most), Some(min), Some(max)] => (most as f64 / 1000.0, max as f64 / min as f64),
+            _ => {
+                let whole = |amount: &Quantity| amount.as_i64().unwrap_or(i64::MAX) as f64;
+                (whole(&most), whole(&max) / whole(&min))
+            }
+        };
+        if most_of > room {
+            let detail = format!("ratio {most} is greater than max/min = {room:.6}");
+            errors.invalid(&path.key(name), shown, &detail);
         }
     }
 }

@@ -9,13 +9,14 @@ use crate::field::{Errors, Path, Reason};
 use crate::kinds::check::{by_rule, cidr, one_of, required};
 use crate::kinds::meta::Check;
 use crate::kinds::tree::{entries, get, list, same, set, sub, text};
-use crate::kinds::{Context, Hooks, names};
+use crate::kinds::{Context, Hooks, names, warn};
 use crate::status::Status;
 
 pub(super) const NODE: Hooks = Hooks {
     default,
     admit,
     resets_status: false,
+    warnings: |node, _| warnings(&node["spec"]),
     validate_create: |node, _, errors| validate(node, errors),
     rechecks: &[Check::Whole, Check::Update],
     validate_update: |new, old, _, errors| {
@@ -25,6 +26,22 @@ pub(super) const NODE: Hooks = Hooks {
     validate_status: |new, old, _, errors| validate_update(new, old, errors),
     ..Hooks::NONE
 };
+
+fn warnings(spec: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    if get(spec, "configSource").is_some() {
+        out.push("spec.configSource: the feature is removed".to_owned());
+    }
+    if !text(spec, "externalID").is_empty() {
+        out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".to_owned());
+    }
+    let path = Path::Root.child("spec");
+    let path = path.child("podCIDRs");
+    for (index, range) in list(spec, "podCIDRs").iter().filter_map(Value::as_str).enumerate() {
+        warn::cidr(range, &path.index(index), &mut out);
+    }
+    out
+}
 
 /// What a node does not say to be allocatable is all it has; its network stands under an old name, too.
 fn default(node: &mut Value) {

@@ -8,8 +8,8 @@ use super::service::{externally_accessible, needs_cluster_ip, needs_health_port}
 use crate::field::{Errors, Path};
 use crate::kinds::check::{by_rule, cidr, in_range, ip, one_of, port_or_name, required, text_by};
 use crate::kinds::meta::labels;
-use crate::kinds::names;
 use crate::kinds::tree::{get, int, is_zero, list, same, text};
+use crate::kinds::{names, warn};
 
 /// Checks a service.
 pub(super) fn validate(service: &Value, errors: &mut Errors) {
@@ -32,7 +32,11 @@ pub(super) fn validate(service: &Value, errors: &mut Errors) {
     one_of(spec, "sessionAffinity", &["ClientIP", "None"], &path, errors);
     addresses(spec, &path, errors);
     for (index, address) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
-        ip(address, &path.child("externalIPs").index(index), errors);
+        let at = path.child("externalIPs");
+        match address.parse::<std::net::IpAddr>() {
+            Ok(_) => endpoint_ip(address, &at.index(index), errors),
+            Err(_) => ip(address, &at.index(index), errors),
+        }
     }
     one_of(spec, "type", &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], &path, errors);
     source_ranges(spec, &path, errors);
@@ -190,35 +194,65 @@ pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
 
 /// What the server warns of in services.
 pub(super) fn warnings(service: &Value) -> Vec<String> {
-    let spec = &service["spec"];
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let (spec, path) = (&service["spec"], Path::Root.child("spec"));
     let headless = text(spec, "type") == "ClusterIP" && text(spec, "clusterIP") == "None";
     let external_name = text(spec, "type") == "ExternalName";
+    let mut out = Vec::new();
+    let hints =
+        format!("annotation {HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead");
+    say(&mut out, service["metadata"]["annotations"].get(HINTS).is_some(), &hints);
+    let ips = |field: &'static str| list(spec, field).iter().filter_map(Value::as_str).enumerate();
+    if !matches!(text(spec, "clusterIP"), "" | "None") {
+        let path = path.child("clusterIPs");
+        ips("clusterIPs").for_each(|(index, ip)| warn::ip(ip, &path.index(index), &mut out));
+    }
     let external_ips = !is_zero(spec.get("externalIPs"));
-    let found = [
-        (
-            headless && !text(spec, "loadBalancerIP").is_empty(),
+    if headless {
+        say(
+            &mut out,
+            !text(spec, "loadBalancerIP").is_empty(),
             "spec.loadBalancerIP is ignored for headless services",
-        ),
-        (headless && external_ips, "spec.externalIPs is ignored for headless services"),
-        (
-            headless && text(spec, "sessionAffinity") != "None",
+        );
+        say(&mut out, external_ips, "spec.externalIPs is ignored for headless services");
+        say(
+            &mut out,
+            text(spec, "sessionAffinity") != "None",
             "spec.SessionAffinity is ignored for headless services",
-        ),
-        (
-            external_ips && !headless && !external_name,
-            "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
-        ),
-        (external_ips && external_name, "spec.externalIPs is ignored when spec.type is \"ExternalName\""),
-        (
-            !external_name && !text(spec, "externalName").is_empty(),
-            "spec.externalName is ignored when spec.type is not \"ExternalName\"",
-        ),
-        (
-            text(spec, "trafficDistribution") == "PreferClose",
-            "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
-        ),
-    ];
-    found.iter().filter(|(warn, _)| *warn).map(|(_, text)| (*text).to_owned()).collect()
+        );
+    }
+    let at = path.child("externalIPs");
+    ips("externalIPs").for_each(|(index, ip)| warn::ip(ip, &at.index(index), &mut out));
+    say(
+        &mut out,
+        external_ips && !headless && !external_name,
+        "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
+    );
+    warn::ip(text(spec, "loadBalancerIP"), &path.child("loadBalancerIP"), &mut out);
+    let at = path.child("loadBalancerSourceRanges");
+    ips("loadBalancerSourceRanges").for_each(|(index, range)| warn::cidr(range, &at.index(index), &mut out));
+    say(
+        &mut out,
+        external_name && external_ips,
+        "spec.externalIPs is ignored when spec.type is \"ExternalName\"",
+    );
+    say(
+        &mut out,
+        !external_name && !text(spec, "externalName").is_empty(),
+        "spec.externalName is ignored when spec.type is not \"ExternalName\"",
+    );
+    say(
+        &mut out,
+        text(spec, "trafficDistribution") == "PreferClose",
+        "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"",
+    );
+    out
+}
+
+fn say(out: &mut Vec<String>, when: bool, what: &str) {
+    if when {
+        out.push(what.to_owned());
+    }
 }
 
 /// Checks endpoints.

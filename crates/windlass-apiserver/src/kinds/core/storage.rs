@@ -13,7 +13,7 @@ use crate::kinds::tree::{
     entries, existing, fill, fill_zero, flag, get, is_zero, list, remove, restore, same, seconds, set, sub,
     text, text_at,
 };
-use crate::kinds::{Context, Hooks};
+use crate::kinds::{Context, Hooks, warn};
 use crate::status::Status;
 
 pub(super) const VOLUME: Hooks = Hooks {
@@ -21,12 +21,16 @@ pub(super) const VOLUME: Hooks = Hooks {
     admit: admit_volume,
     prepare_create: prepare_volume,
     prepare_status: time_of_phase,
-    validate_create: |object, _, errors| validate_volume(object, errors),
+    validate_create: |object, _, errors| {
+        validate_volume(object, errors);
+        mount_options(object, errors);
+    },
     rechecks: &[Check::Whole, Check::Whole],
     warnings: |volume, _| volume_warnings(volume),
     validate_update: |new, old, _, errors| {
         // The real server does so twice, and tells each fault twice.
         validate_volume(new, errors);
+        mount_options(new, errors);
         validate_volume(new, errors);
         update_volume(new, old, errors);
     },
@@ -38,6 +42,7 @@ pub(super) const CLAIM: Hooks = Hooks {
     default: default_claim,
     admit: admit_claim,
     prepare_create: prepare_claim,
+    warnings: |claim, _| claim_warnings(claim),
     prepare_update: |new, _, _| mirror_data_source(sub(new, "spec")),
     validate_create: |object, _, errors| validate_claim(object, errors),
     validate_update: |new, old, _, errors| {
@@ -74,7 +79,6 @@ fn prepare_volume(object: &mut Value, context: &Context<'_>) {
 }
 
 fn prepare_claim(object: &mut Value, _: &Context<'_>) {
-    set(object, "status", json!({"phase": "Pending"}));
     // Sources that the old field never allowed are dropped, as they have been since before it had a successor.
     let spec = sub(object, "spec");
     let known = get(spec, "dataSource").is_none_or(|source| {
@@ -120,7 +124,7 @@ fn admit_claim(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -
         return Ok(());
     }
     protect(object, "kubernetes.io/pvc-protection");
-    let annotated = text_at(object, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
+    let annotated = text_at(object, &["metadata", "annotations", STORAGE_CLASS]);
     let named = object.pointer("/spec/storageClassName").is_some_and(|name| !name.is_null());
     if annotated.is_empty()
         && !named
@@ -355,14 +359,80 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
     one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
 }
 
+/// Most sorts of volumes take no options from the annotation that was once the way to give them.
+fn mount_options(volume: &Value, errors: &mut Errors) {
+    const TAKE: [&str; 13] = [
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "glusterfs",
+        "nfs",
+        "rbd",
+        "quobyte",
+        "iscsi",
+        "cinder",
+        "cephfs",
+        "azureFile",
+        "vsphereVolume",
+        "azureDisk",
+        "photonPersistentDisk",
+    ];
+    let given = volume["metadata"]["annotations"].get(MOUNT_OPTIONS).is_some();
+    if given && TAKE.iter().all(|source| get(&volume["spec"], source).is_none()) {
+        let path = Path::Root.child("metadata");
+        let path = path.child("annotations");
+        errors.forbidden(&path.child(MOUNT_OPTIONS), "may not specify mount options for this volume type");
+    }
+}
+
+const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+const STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+const CLASS_DEPRECATED: &str = "deprecated since v1.8; use \"storageClassName\" attribute instead";
+
 fn volume_warnings(volume: &Value) -> Vec<String> {
-    match text_at(volume, &["spec", "persistentVolumeReclaimPolicy"]) {
-        "Recycle" => vec![
+    let (spec, path) = (&volume["spec"], Path::Root.child("spec"));
+    let mut out = Vec::new();
+    annotation_warning(volume, STORAGE_CLASS, CLASS_DEPRECATED, &mut out);
+    let options = "deprecated since v1.31; use \"mountOptions\" attribute instead";
+    annotation_warning(volume, MOUNT_OPTIONS, options, &mut out);
+    if text(spec, "persistentVolumeReclaimPolicy") == "Recycle" {
+        out.push(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
              approach is to use dynamic provisioning."
                 .to_owned(),
-        ],
-        _ => Vec::new(),
+        );
+    }
+    let affinity = path.child("nodeAffinity");
+    let required = affinity.child("required");
+    let terms = required.child("nodeSelectorTerms");
+    for (index, term) in list(&spec["nodeAffinity"]["required"], "nodeSelectorTerms").iter().enumerate() {
+        warn::node_selector_term(term, false, &terms.index(index), &mut out);
+    }
+    for (field, name, why) in [
+        ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+        ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+        ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+        ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+        ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+        ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+    ] {
+        if get(spec, field).is_some() {
+            out.push(format!("{}: {why}", path.child(name)));
+        }
+    }
+    out
+}
+
+fn claim_warnings(claim: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    annotation_warning(claim, STORAGE_CLASS, CLASS_DEPRECATED, &mut out);
+    warn::claim_spec(&claim["spec"], &Path::Root.child("spec"), &mut out);
+    out
+}
+
+fn annotation_warning(object: &Value, key: &str, why: &str, out: &mut Vec<String>) {
+    if object["metadata"]["annotations"].get(key).is_some() {
+        let metadata = Path::Root.child("metadata");
+        out.push(format!("{}: {why}", metadata.child("annotations").key(key)));
     }
 }
 

@@ -27,14 +27,15 @@ pub(super) const POD: Hooks = Hooks {
             return Vec::new();
         }
         let name = new.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("");
-        warnings::of_name(name).into_iter().chain(warnings::of_spec(&new["spec"], "spec")).collect()
+        warnings::of_name(name).into_iter().chain(warnings::of_pod(new, "")).collect()
     },
     ..Hooks::NONE
 };
 
 pub(super) const POD_TEMPLATE: Hooks = Hooks {
     default: |object| defaults::template(object, "template"),
-    generation: Generation { born: true, grows_on: &["/template"] },
+    generation: Generation { born: true, grows_on: &["/template"], ..Generation::NONE },
+    warnings: |new, old| warnings::of_template(new, old, &["template"]),
     validate_create: |object, _, errors| {
         validate::template(&object["template"], &Path::Root.child("template"), errors);
     },
@@ -45,11 +46,19 @@ pub(super) const POD_TEMPLATE: Hooks = Hooks {
 };
 
 pub(super) const REPLICATION_CONTROLLER: Hooks = Hooks {
-    warnings: warnings::of_workload,
+    warnings: |new, old| match old {
+        // The real server takes the old for the new here.
+        Some(old) if warnings::grown(new, Some(old)) => {
+            warnings::of_pod(&old["spec"]["template"], "spec.template")
+        }
+        Some(_) => Vec::new(),
+        None => warnings::of_workload(new, None),
+    },
     default: default_replication_controller,
     generation: Generation::SPEC,
-    validate_create: |object, _, errors| validate_replication_controller(object, errors),
-    validate_update: |new, _, _, errors| validate_replication_controller(new, errors),
+    notes: validate::has_empty_labels,
+    validate_create: validate_replication_controller,
+    validate_update: |new, _, context, errors| validate_replication_controller(new, context, errors),
     validate_status: |new, _, _, errors| {
         let counts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
         replica_counts(&new["status"], &counts, "readyReplicas", errors);
@@ -131,7 +140,7 @@ fn default_replication_controller(object: &mut Value) {
     }
 }
 
-fn validate_replication_controller(object: &Value, errors: &mut Errors) {
+fn validate_replication_controller(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     not_negative(spec, &["minReadySeconds"], &path, errors);
     if is_zero(spec.get("selector")) {
@@ -143,11 +152,16 @@ fn validate_replication_controller(object: &Value, errors: &mut Errors) {
         errors.required(&at, "");
         return;
     };
-    let labels = template.pointer("/metadata/labels").unwrap_or(&Value::Null);
+    let labels = template.pointer("/metadata/labels");
     let selected = spec["selector"].as_object().into_iter().flatten();
-    if !selected.into_iter().all(|(key, value)| same(labels.get(key), Some(value))) {
+    if !selected.into_iter().all(|(key, value)| same(labels.and_then(|labels| labels.get(key)), Some(value)))
+    {
         let detail = "`selector` does not match template `labels`";
-        errors.invalid(&at.child("metadata").child("labels"), labels, detail);
+        errors.invalid(
+            &at.child("metadata").child("labels"),
+            &validate::shown_labels(labels, context),
+            detail,
+        );
     }
     validate::template(template, &at, errors);
     if text(&template["spec"], "restartPolicy") != "Always" {

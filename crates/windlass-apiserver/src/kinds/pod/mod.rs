@@ -12,4 +12,6 @@ pub(crate) mod validate;
 mod volumes;
 pub(crate) mod warnings;
 
-pub(crate) use resources::STANDARD as STANDARD_RESOURCES;
+pub(crate) use resources::{
+    STANDARD as STANDARD_RESOURCES, container_resource_name, overcommits, resource_name,
+};

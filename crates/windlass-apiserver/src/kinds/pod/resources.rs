@@ -36,22 +36,41 @@ pub(super) fn validate(container: &Value, path: &Path<'_>, errors: &mut Errors) 
 }
 
 /// Whether requests for a resource may stay below its limit.
-fn overcommits(name: &str) -> bool {
-    (!name.contains('/') || name.contains("kubernetes.io/")) && !name.starts_with("hugepages-")
+pub(crate) fn overcommits(name: &str) -> bool {
+    is_native(name) && !name.starts_with("hugepages-")
+}
+
+fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// What a resource may be called anywhere.
+pub(crate) fn resource_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    let before = errors.0.len();
+    by_rule(name, names::label_key, path, errors);
+    let huge = ["hugepages-", "requests.hugepages-"].iter().any(|prefix| name.starts_with(prefix));
+    if errors.0.len() == before && !name.contains('/') && !STANDARD.contains(&name) && !huge {
+        errors.invalid(path, &json!(name), "must be a standard resource type or fully qualified");
+    }
+}
+
+/// What a resource of a container may be called.
+pub(crate) fn container_resource_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    resource_name(name, path, errors);
+    if !name.contains('/') {
+        if !CONTAINER.contains(&name) && !name.starts_with("hugepages-") {
+            errors.invalid(path, &json!(name), "must be a standard resource for containers");
+        }
+    } else if !is_native(name) {
+        let in_quota = format!("requests.{name}");
+        if name.starts_with("requests.") || !names::label_key(&in_quota).is_empty() {
+            errors.invalid(path, &json!(name), "doesn't follow extended resource name standard");
+        }
+    }
 }
 
 fn one(name: &str, amount: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let before = errors.0.len();
-    by_rule(name, names::label_key, path, errors);
-    if !name.contains('/') {
-        let standard = |known: &[&str]| known.contains(&name) || name.starts_with("hugepages-");
-        if errors.0.len() == before && !standard(&STANDARD) {
-            errors.invalid(path, &json!(name), "must be a standard resource type or fully qualified");
-        }
-        if !standard(&CONTAINER) {
-            errors.invalid(path, &json!(name), "must be a standard resource for containers");
-        }
-    }
+    container_resource_name(name, path, errors);
     let Some(value) = quantity(amount) else { return };
     if value < Quantity::from_i64(0) {
         errors.invalid(path, amount, NOT_NEGATIVE);

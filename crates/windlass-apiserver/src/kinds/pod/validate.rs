@@ -6,7 +6,7 @@ use super::{containers, volumes};
 use crate::field::{Errors, Path};
 use crate::kinds::check::{self, by_rule, in_range, one_of, required, text_by, within};
 use crate::kinds::tree::{get, int, list, text};
-use crate::kinds::{meta, names};
+use crate::kinds::{Context, meta, names};
 
 /// Checks a new pod.
 pub(crate) fn create(pod: &Value, errors: &mut Errors) {
@@ -41,6 +41,23 @@ pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
 }
 
 /// Checks the pod template of a workload.
+/// Whether an object has a template with labels that are there, but empty.
+pub(crate) fn has_empty_labels(object: &Value) -> bool {
+    object
+        .pointer("/spec/template/metadata/labels")
+        .and_then(Value::as_object)
+        .is_some_and(|labels| labels.is_empty())
+}
+
+/// The labels of a template as a refusal shows them, which tells empty ones from none ([`has_empty_labels`]).
+pub(crate) fn shown_labels(labels: Option<&Value>, context: &Context<'_>) -> Value {
+    match labels {
+        Some(labels) => labels.clone(),
+        None if context.noted => json!({}),
+        None => Value::Null,
+    }
+}
+
 pub(crate) fn template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
     let metadata = get(template, "metadata").unwrap_or(&Value::Null);
     meta::labels(metadata, "labels", path, errors);
@@ -93,10 +110,6 @@ fn spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     dns_config(spec, path, errors);
     meta::labels(spec, "nodeSelector", path, errors);
     security_context(spec, path, errors);
-    for (index, secret) in list(spec, "imagePullSecrets").iter().enumerate() {
-        let secrets = path.child("imagePullSecrets");
-        required(secret, "name", "", &secrets.index(index), errors);
-    }
     affinity(spec, path, errors);
     gates(spec, path, errors);
     spread(spec, path, errors);

@@ -3,7 +3,7 @@
 use super::recover::Fault;
 
 /// The format that this code writes and reads.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// How long a header is.
 pub const HEADER: usize = 32;
 /// The length and the checksum before a frame's content.

@@ -83,6 +83,7 @@ pub fn put_object(out: &mut Vec<u8>, object: &Object) {
     for offset in [prefix_len, meta.start, meta.end, revision.start, revision.end] {
         put_len(out, offset);
     }
+    out.push(object.filled().into());
     put_len(out, object.body().len());
     out.extend_from_slice(object.body());
 }
@@ -148,10 +149,11 @@ impl<'a> Reader<'a> {
         let prefix_len = self.len()?;
         let meta = self.len()?..self.len()?;
         let revision = self.len()?..self.len()?;
+        let filled = self.u8()? != 0;
         let len = self.len()?;
         let body = self.take(len)?.to_vec();
         let offsets = Offsets { prefix_len, meta, revision };
-        Object::new(Parts { namespace, name, uid, labels, fields, body, offsets }).ok()
+        Object::new(Parts { namespace, name, uid, labels, fields, body, offsets, filled }).ok()
     }
 
     fn pairs(&mut self) -> Option<Vec<(&'a str, &'a str)>> {

@@ -220,10 +220,10 @@ fn only_a_log_that_nothing_follows_may_be_torn() {
 fn a_refusal_says_where_and_what_to_do() {
     let [first, _, _] = three_logs();
     let mut newer = first.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     assert_eq!(
         recover(None, &[&newer]).err().unwrap().to_string(),
-        "log 0 is damaged at byte 0: it has format version 2, and this program knows version 1; open it with the \
+        "log 0 is damaged at byte 0: it has format version 3, and this program knows version 2; open it with the \
          version of windlass that wrote it"
     );
     let mut flipped = first.clone();
@@ -254,6 +254,7 @@ fn many_commits_take_several_frames() {
             fields: vec![],
             body,
             offsets: small.offsets(),
+            filled: small.filled(),
         });
         store.commit(&kind(0), crate::store::Change::Create(object.unwrap())).unwrap();
     }
