@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use windlass_apiserver::codec::{self, Format};
 
 /// Requests in order, all in a namespace of their own.
@@ -144,20 +144,22 @@ pub fn read(text: &str) -> Result<Vec<Sequence>> {
         for step in sequence["steps"].as_array().with_context(|| format!("{name}: no list `steps`"))? {
             steps.push(short(step).with_context(|| format!("{rule}/{name}: {step}"))?);
         }
-        // The same steps for each value of a list: `each: {resource: [pods, services]}`.
+        // The same steps for each value of a list, or of each combination of several:
+        // `each: {resource: [pods, services]}`.
         let rule_of = sequence["rule"].as_str().unwrap_or(&rule).to_owned();
         let base = Sequence { rule: rule_of, name, generated: false, steps };
-        match sequence["each"].as_object() {
-            None => out.push(base),
-            Some(each) => out.extend(expand(&base, each)?),
+        let mut all = vec![base];
+        for (variable, values) in sequence["each"].as_object().into_iter().flatten() {
+            let values = values.as_array().context("`each` wants lists")?;
+            let expanded = all.iter().map(|one| expand(one, variable, values)).collect::<Result<Vec<_>>>()?;
+            all = expanded.concat();
         }
+        out.extend(all);
     }
     Ok(out)
 }
 
-fn expand(base: &Sequence, each: &Map<String, Value>) -> Result<Vec<Sequence>> {
-    let (variable, values) = each.iter().next().context("`each` is empty")?;
-    let values = values.as_array().context("`each` wants a list")?;
+fn expand(base: &Sequence, variable: &str, values: &[Value]) -> Result<Vec<Sequence>> {
     values
         .iter()
         .map(|value| {
