@@ -102,6 +102,7 @@ fn run(case: &Value) -> Option<String> {
         groups: &["system:masters".to_owned(), "system:authenticated".to_owned()],
         types: schema::builtin(),
         root: schema::builtin().id(row["type"].as_str().unwrap()).unwrap(),
+        dry_run: false,
         noted: (kinds::hooks(&group, &kind).notes)(&request),
         world: &known,
     };

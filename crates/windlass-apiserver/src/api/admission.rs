@@ -29,6 +29,7 @@ impl Server {
             groups: &call.request.user.groups,
             types,
             root,
+            dry_run: !call.query.all("dryRun").is_empty(),
             noted: call.noted,
             world: self,
         }

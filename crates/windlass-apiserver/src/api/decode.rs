@@ -227,13 +227,9 @@ pub(super) fn canonical(resource: &Resource, mut value: Value) -> Result<Value> 
 /// The object of a bookmark: what its type writes even when it is empty.
 pub(super) fn bookmark(resource: &Resource, value: Value) -> Value {
     match &resource.flavor {
-        Flavor::Builtin { .. } => {
+        Flavor::Builtin { hooks, .. } => {
             let mut value = canonical(resource, value.clone()).unwrap_or(value);
-            // Inside kube-apiserver the replicas of some kinds are a plain number, so an empty object has zero of them.
-            let counted = matches!(&*resource.kind, "Deployment" | "ReplicaSet" | "StatefulSet");
-            if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut).filter(|_| counted) {
-                spec.shift_insert(0, "replicas".into(), 0.into());
-            }
+            (hooks.blank)(&mut value);
             value
         }
         Flavor::Custom { .. } => {

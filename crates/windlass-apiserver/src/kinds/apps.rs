@@ -32,6 +32,7 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 const DEPLOYMENT: Hooks = Hooks {
     warnings: warnings::of_workload,
     default: default_deployment,
+    blank: no_replicas,
     notes: validate::has_empty_labels,
     inner_annotations: &["deprecated.deployment.rollback.to"],
     // Annotations count too: they are copied to the replica sets.
@@ -50,6 +51,7 @@ const DEPLOYMENT: Hooks = Hooks {
 
 const REPLICA_SET: Hooks = Hooks {
     warnings: warnings::of_workload,
+    blank: no_replicas,
     notes: validate::has_empty_labels,
     default: |object| {
         let spec = sub(object, "spec");
@@ -72,6 +74,7 @@ const REPLICA_SET: Hooks = Hooks {
 const STATEFUL_SET: Hooks = Hooks {
     warnings: stateful_set_warnings,
     default: default_stateful_set,
+    blank: no_replicas,
     notes: validate::has_empty_labels,
     name: names::dns_label,
     generation: Generation::SPEC,
@@ -93,6 +96,7 @@ const STATEFUL_SET: Hooks = Hooks {
 const DAEMON_SET: Hooks = Hooks {
     warnings: |new, old| warnings::of_template(new, old, &["spec", "template"]),
     default: default_daemon_set,
+    blank: |object| note_template_generation(object, 0),
     inner_annotations: &[TEMPLATE_GENERATION],
     notes: validate::has_empty_labels,
     generation: Generation::SPEC,
@@ -135,6 +139,12 @@ const CONTROLLER_REVISION: Hooks = Hooks {
     },
     ..Hooks::NONE
 };
+
+fn no_replicas(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.shift_insert(0, "replicas".into(), json!(0));
+    }
+}
 
 fn default_deployment(object: &mut Value) {
     let spec = sub(object, "spec");

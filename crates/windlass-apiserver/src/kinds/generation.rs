@@ -75,6 +75,7 @@ mod tests {
             resource: "networkpolicies",
             user: "",
             groups: &[],
+            dry_run: false,
             noted,
             world: &Nothing,
         };

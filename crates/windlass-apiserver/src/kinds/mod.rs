@@ -71,6 +71,8 @@ pub struct Context<'a> {
     pub user: &'a str,
     /// The groups of the user who asks.
     pub groups: &'a [String],
+    /// Whether nothing will be stored.
+    pub dry_run: bool,
     /// What [`Hooks::notes`] said of the object as it was sent.
     pub noted: bool,
     /// The other objects of the server.
@@ -140,6 +142,9 @@ pub struct Hooks {
     pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
     /// What the admission plugins refuse, once the object is found valid; `None` is the old object at a create.
     pub review: fn(&Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
+    /// What an object without anything has all the same, as bookmarks show it: plain numbers of the real server's
+    /// inner type are zero.
+    pub blank: fn(&mut Value),
     /// Annotations that stand for fields of the real server's inner type: metadata by itself does not show them.
     pub inner_annotations: &'static [&'static str],
     /// Warnings for the client, as kube-apiserver sends them in `Warning` headers; the old object at an update.
@@ -166,6 +171,7 @@ impl Hooks {
         validate_update: |_, _, _, _| {},
         validate_status: |_, _, _, _| {},
         review: |_, _, _| Ok(()),
+        blank: |_| {},
         inner_annotations: &[],
         warnings: |_, _| Vec::new(),
     };

@@ -159,7 +159,10 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, held: &mut Held<'_>, errors
     }
     let path = Path::Root.child("spec");
     if ip.is_empty() {
-        match (1..255).map(|last| format!("10.0.0.{last}")).find(|ip| !held.has_ip(ip)) {
+        // A dry run shows that there will be an address, and not which.
+        let first = if held.context.dry_run { 0 } else { 1 };
+        let mut addresses = (first..255).map(|last| format!("10.0.0.{last}"));
+        match addresses.find(|ip| !held.has_ip(ip)) {
             Some(free) => {
                 set(spec, "clusterIP", free.as_str());
                 set(spec, "clusterIPs", json!([free]));
