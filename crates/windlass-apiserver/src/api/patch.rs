@@ -22,7 +22,12 @@ pub(super) const APPLY: &str = "application/apply-patch+yaml";
 impl Server {
     pub(super) fn patch(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let resource = call.target.resource.clone();
-        let kind = patch_type(call, &resource)?;
+        let kind = patch_type(call, &resource).inspect_err(|status| {
+            // The router comes before what warns of old kinds.
+            if status.details.is_some() {
+                call.warnings.clear();
+            }
+        })?;
         let options = WriteOptions::parse(call.query, &call.user_agent(), "PatchOptions")?;
         check_force(kind, call, &options)?;
         if kind == APPLY {
