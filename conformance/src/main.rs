@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use windlass_conformance::client::Endpoint;
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
+use windlass_conformance::suite::Outcome;
 use windlass_conformance::{explained, generate, kubectl, recorded, report, rules, servers, suite};
 
 /// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
@@ -93,6 +94,8 @@ async fn run(args: Args) -> Result<bool> {
     println!("seed {seed} (repeat with --seed {seed})");
     let mut sequences: Vec<Sequence> = rules::hand_written()?;
     sequences.extend(generate::all(seed, args.generated));
+    // Those that others would see come after the others.
+    sequences.sort_by_key(Sequence::defines_kinds);
     sequences.retain(|sequence| format!("{}/{}", sequence.rule, sequence.name).contains(&args.only));
     let document = std::fs::read_to_string("docs/api-differences.md").context("docs/api-differences.md")?;
     let entries = explained::read(&document)?;
@@ -118,11 +121,10 @@ async fn run(args: Args) -> Result<bool> {
             outcome.sequence.name
         );
     }
-    let again = outcomes
-        .iter()
-        .filter(|outcome| outcome.tries > 1 && outcome.comparison.differences.is_empty())
-        .count();
-    println!("{again} were equal only when they were tried again");
+    let again = outcomes.iter().filter(|one| one.tries > 1 && one.comparison.differences.is_empty());
+    for Outcome { sequence, .. } in again {
+        println!("equal only when it was tried again: {}/{}", sequence.rule, sequence.name);
+    }
     println!(
         "{} sequences ({} from seed {seed}) in {:.0} s, {} different: see {}",
         summary.run,

@@ -52,6 +52,7 @@ pub async fn record(server: Arc<dyn Endpoint>, only: &str, up_since: Timestamp) 
     let mut sequences = rules::hand_written()?;
     sequences.extend(generate::all(SAMPLE.0, SAMPLE.1));
     sequences.retain(|s| s.rule.contains(only));
+    sequences.sort_by_key(Sequence::defines_kinds);
     // In the process everybody is the administrator.
     sequences.retain(|s| s.steps.iter().all(|step| !step.headers.contains_key("authorization")));
     let mut files: BTreeMap<String, String> = BTreeMap::new();

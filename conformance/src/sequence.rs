@@ -238,6 +238,15 @@ fn short(step: &Value) -> Result<Step> {
     Ok(out)
 }
 
+impl Sequence {
+    /// Whether it makes kinds of its own, which everybody sees in discovery until some time after it.
+    pub fn defines_kinds(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| step.method == "POST" && step.path.contains("/customresourcedefinitions"))
+    }
+}
+
 impl Step {
     /// A request without a body.
     pub fn new(method: &str, path: impl Into<String>) -> Step {

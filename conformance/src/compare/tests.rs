@@ -88,6 +88,16 @@ fn what_was_there_before_is_as_old_as_the_server() {
 }
 
 #[test]
+fn ports_of_nodes_are_drawn_and_others_are_not() {
+    let compared = |ours: &str| {
+        let row = |ports: &str| vec![json!({"kind": "Table", "rows": [{"cells": ["a", ports]}]})];
+        check(row("80:30485/TCP"), row(ours)).len()
+    };
+    let places = ["80:30000/TCP", "80/TCP", "81:30000/TCP", "80:30000/UDP", "80:8080/TCP"].map(compared);
+    assert_eq!(places, [0, 1, 1, 1, 1]);
+}
+
+#[test]
 fn messages_are_wording_but_reasons_are_not() {
     let status = |message: &str, reason: &str| {
         json!({"kind": "Status", "message": message, "reason": reason,

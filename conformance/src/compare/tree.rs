@@ -264,6 +264,9 @@ fn skeleton(raw: &str) -> String {
             (r"resourceVersion: .\d+.", "resourceVersion: <version>"),
             (r"\b10\.0\.0\.\d+\b", "<address>"),
             (r"127\.0\.0\.1:\d+", "<server>"),
+            // Ports of nodes, which are drawn, as services show them in tables and as they are written.
+            (r":3\d{4}/(TCP|UDP|SCTP)\b", ":<port>/$1"),
+            (r#"("(?:nodePort|healthCheckNodePort)":\s*)3\d{4}\b"#, "$1<port>"),
         ]
         .into_iter()
         .map(|(pattern, with)| (regex::Regex::new(pattern).expect("a pattern"), with))
