@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use thiserror::Error;
 
 use super::pairs::{Interner, Pair};
@@ -18,11 +17,12 @@ use super::tree::Item;
 #[derive(Clone)]
 pub struct Object {
     revision: u64,
-    body: Bytes,
-    /// The key (`namespace/name`, or `name`) and after it the uid.
+    /// The body, after it the key (`namespace/name`, or `name`), after that the uid: one allocation, since there may
+    /// be a hundred thousand of them.
     text: Box<str>,
     /// Labels first, then fields; each part sorted by key.
     pairs: Box<[Pair]>,
+    body_len: u32,
     prefix_len: u32,
     meta: (u32, u32),
     digits: (u32, u32),
@@ -82,6 +82,9 @@ pub enum Malformed {
         /// How long the body is.
         len: usize,
     },
+    /// The body is no text.
+    #[error("the body is not UTF-8")]
+    Encoding,
     /// The namespace or the name could not be told from another's.
     #[error("{0:?} cannot be part of a key")]
     Key(String),
@@ -98,13 +101,10 @@ impl Object {
                 return Err(Malformed::Key(part.to_owned()));
             }
         }
-        let text = match parts.namespace {
-            "" => [parts.name, parts.uid].concat(),
-            namespace => [namespace, "/", parts.name, parts.uid].concat(),
-        };
+        let slash = if parts.namespace.is_empty() { "" } else { "/" };
         let short = |what, len| u16::try_from(len).map_err(|_| Malformed::TooLong(what));
         let namespace_len = short("namespace", parts.namespace.len())?;
-        let key_len = short("key", text.len() - parts.uid.len())?;
+        let key_len = short("key", parts.namespace.len() + slash.len() + parts.name.len())?;
         let labels_len = short("list of labels", parts.labels.len())?;
         let mut pairs =
             parts.labels.iter().chain(&parts.fields).map(|(k, v)| Pair::new(k, v)).collect::<Box<[_]>>();
@@ -136,12 +136,13 @@ impl Object {
             let (start, end) = (digits.0 as usize, digits.1 as usize);
             return Err(Malformed::Offset { what: "the revision", start, end, len: body.len() });
         };
+        let body_len = body.len() as u32;
+        let body = String::from_utf8(body).map_err(|_| Malformed::Encoding)?;
         Ok(Object {
             revision,
-            // A boxed slice has no spare capacity: 2 kB of it for each object would be half of the memory.
-            body: Bytes::from(body.into_boxed_slice()),
-            text: text.into(),
+            text: [&*body, parts.namespace, slash, parts.name, parts.uid].concat().into(),
             pairs,
+            body_len,
             prefix_len: prefix_end,
             meta,
             digits,
@@ -159,23 +160,28 @@ impl Object {
 
     /// `namespace/name`, or `name` where there is no namespace: unique in its kind, and the order of lists.
     pub fn key(&self) -> &str {
-        &self.text[..self.key_len as usize]
+        &self.names()[..self.key_len as usize]
+    }
+
+    /// The key and the uid.
+    fn names(&self) -> &str {
+        &self.text[self.body_len as usize..]
     }
 
     /// The namespace; empty for cluster-scoped kinds.
     pub fn namespace(&self) -> &str {
-        &self.text[..self.namespace_len as usize]
+        &self.names()[..self.namespace_len as usize]
     }
 
     /// The name.
     pub fn name(&self) -> &str {
         let start = if self.namespace_len == 0 { 0 } else { self.namespace_len + 1 };
-        &self.text[start as usize..self.key_len as usize]
+        &self.names()[start as usize..self.key_len as usize]
     }
 
     /// The uid.
     pub fn uid(&self) -> &str {
-        &self.text[self.key_len as usize..]
+        &self.names()[self.key_len as usize..]
     }
 
     /// The labels, sorted by key.
@@ -199,8 +205,8 @@ impl Object {
     }
 
     /// The JSON that is served.
-    pub fn body(&self) -> &Bytes {
-        &self.body
+    pub fn body(&self) -> &[u8] {
+        &self.text.as_bytes()[..self.body_len as usize]
     }
 
     /// Whether the body shows more than was written, as where defaults were filled in afterwards. Writing what it
@@ -212,12 +218,12 @@ impl Object {
     /// What follows `{` where the object is an item of a list: of a built-in kind the body without its `kind` and
     /// `apiVersion`.
     pub fn item(&self) -> &[u8] {
-        &self.body[self.prefix_len as usize..]
+        &self.body()[self.prefix_len as usize..]
     }
 
     /// The value of `metadata`.
     pub fn metadata(&self) -> &[u8] {
-        &self.body[self.meta.0 as usize..self.meta.1 as usize]
+        &self.body()[self.meta.0 as usize..self.meta.1 as usize]
     }
 
     /// Where things are in the body.
@@ -229,22 +235,23 @@ impl Object {
     /// The body before and after the digits of its revision: with other digits in between it is the same state
     /// under another revision, and nothing was copied.
     pub fn around_revision(&self) -> (&[u8], &[u8]) {
-        (&self.body[..self.digits.0 as usize], &self.body[self.digits.1 as usize..])
+        (&self.body()[..self.digits.0 as usize], &self.body()[self.digits.1 as usize..])
     }
 
     /// The same state under another revision, as `DELETED` events carry it.
     pub fn with_revision(&self, revision: u64) -> Object {
         let digits = revision.to_string();
-        let Offsets { meta, revision: old, .. } = self.offsets();
-        let (head, tail) = self.around_revision();
-        let body = [head, digits.as_bytes(), tail].concat();
-        let moved = |at: usize| (at - old.len() + digits.len()) as u32;
+        let (start, end) = self.digits;
+        let text = [&self.text[..start as usize], &digits, &self.text[end as usize..]].concat();
+        let moved = |at: u32| at - (end - start) + digits.len() as u32;
         Object {
             revision,
-            body: Bytes::from(body.into_boxed_slice()),
-            meta: (self.meta.0, moved(meta.end)),
-            digits: (self.digits.0, moved(old.end)),
-            ..self.clone()
+            text: text.into(),
+            pairs: self.pairs.clone(),
+            body_len: moved(self.body_len),
+            meta: (self.meta.0, moved(self.meta.1)),
+            digits: (start, moved(end)),
+            ..*self
         }
     }
 
@@ -258,7 +265,7 @@ impl Object {
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{} {}", self.key(), self.revision, String::from_utf8_lossy(&self.body))
+        write!(f, "{}@{} {}", self.key(), self.revision, String::from_utf8_lossy(self.body()))
     }
 }
 
@@ -267,7 +274,7 @@ impl PartialEq for Object {
     fn eq(&self, other: &Object) -> bool {
         self.revision == other.revision
             && self.text == other.text
-            && self.body == other.body
+            && self.body_len == other.body_len
             && self.offsets() == other.offsets()
             && self.key_len == other.key_len
             && self.labels() == other.labels()
