@@ -63,9 +63,14 @@ impl Server {
         tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        // Written under the old revision first, so that it can be compared; a commit stamps the new one. What a dry run
-        // would create has no revision.
-        let object = self.seal(resource, tree, current.map_or(0, |current| current.revision()))?;
+        // Over another object it is written under the old revision first, so that it can be compared; a commit stamps the
+        // new one. What a dry run would create has no revision.
+        let revision = match current {
+            Some(current) => current.revision(),
+            None if dry_run => 0,
+            None => self.store.next_revision(),
+        };
+        let object = self.seal(resource, tree, revision)?;
         if let Some(current) = current
             && object.body() == current.body()
             && !current.filled()
