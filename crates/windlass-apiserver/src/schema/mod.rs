@@ -140,7 +140,8 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// Protobuf field numbers, for built-in types.
     pub wire: HashMap<u32, Wire>,
-    index: HashMap<Str, usize>,
+    /// By a hash that is quick for short names: every field of every body is looked up here.
+    index: HashMap<Str, usize, foldhash::fast::FixedState>,
 }
 
 impl Struct {

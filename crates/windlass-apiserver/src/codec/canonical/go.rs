@@ -41,7 +41,7 @@ pub(in crate::codec) fn zero(types: &Types, ty: &Type) -> Go {
         Type::Duration => Go::structure(Value::String("0s".into()), true),
         Type::Quantity => Go::structure(Value::String("0".into()), true),
         Type::IntOrString => Go::structure(Value::Number(0.into()), true),
-        Type::Struct(id) => Slots::new(types, *id).finish(types),
+        Type::Struct(id) => Slots::new(types, *id, 0).finish(types),
     }
 }
 
@@ -51,37 +51,54 @@ pub(in crate::codec) fn float(value: f64) -> Option<Number> {
     if whole { Some((value as i64).into()) } else { Number::from_f64(value) }
 }
 
-/// The fields of a structure while it is being filled.
+/// The fields of a structure while it is being filled: only those that came, since most structures have many more.
 pub(in crate::codec) struct Slots<'a> {
     structure: &'a Struct,
-    values: Vec<Option<Go>>,
-    /// Keys that came with the body, to be used again; those of other fields are empty.
-    keys: Vec<String>,
+    filled: Vec<Slot>,
+}
+
+struct Slot {
+    index: usize,
+    /// The key that came with the body, to be used again; empty if none did.
+    key: String,
+    value: Option<Go>,
 }
 
 impl<'a> Slots<'a> {
-    pub fn new(types: &'a Types, id: TypeId) -> Slots<'a> {
-        let structure = types.get(id);
-        let count = structure.fields.len();
-        let values = std::iter::repeat_with(|| None).take(count).collect();
-        Slots { structure, values, keys: vec![String::new(); count] }
+    /// Room for so many fields.
+    pub fn new(types: &'a Types, id: TypeId, capacity: usize) -> Slots<'a> {
+        Slots { structure: types.get(id), filled: Vec::with_capacity(capacity) }
     }
 
     /// Sets a field, whose key came with the body.
     pub fn set(&mut self, index: usize, key: String, value: Go) {
-        self.values[index] = Some(value);
-        self.keys[index] = key;
+        *self.slot(index) = Slot { index, key, value: Some(value) };
     }
 
     /// Where the value of the field of this name goes.
     pub fn named(&mut self, name: &str) -> Option<&mut Option<Go>> {
-        self.structure.position(name).map(|index| &mut self.values[index])
+        let index = self.structure.position(name)?;
+        Some(&mut self.slot(index).value)
+    }
+
+    fn slot(&mut self, index: usize) -> &mut Slot {
+        // Stored objects come in order, and so do most that clients send.
+        let at = match self.filled.last() {
+            Some(last) if last.index >= index => self.filled.binary_search_by_key(&index, |slot| slot.index),
+            _ => Err(self.filled.len()),
+        };
+        let at = at.unwrap_or_else(|at| {
+            self.filled.insert(at, Slot { index, key: String::new(), value: None });
+            at
+        });
+        &mut self.filled[at]
     }
 
     /// Sorts maps that were filled entry by entry.
     pub fn sort_maps(&mut self) {
-        for (field, value) in self.structure.fields.iter().zip(&mut self.values) {
-            if let (Type::Map(_), Some(Go { json: Value::Object(map), .. })) = (&field.ty, value) {
+        for slot in &mut self.filled {
+            let ty = &self.structure.fields[slot.index].ty;
+            if let (Type::Map(_), Some(Go { json: Value::Object(map), .. })) = (ty, &mut slot.value) {
                 map.sort_keys();
             }
         }
@@ -89,9 +106,12 @@ impl<'a> Slots<'a> {
 
     /// The structure as Go writes it.
     pub fn finish(self, types: &Types) -> Go {
-        let mut json = Map::with_capacity(self.values.iter().flatten().count());
+        let mut json = Map::with_capacity(self.filled.len());
         let mut all_zero = true;
-        for ((field, key), value) in self.structure.fields.iter().zip(self.keys).zip(self.values) {
+        let mut filled = self.filled.into_iter().peekable();
+        for (index, field) in self.structure.fields.iter().enumerate() {
+            let slot = filled.next_if(|slot| slot.index == index);
+            let (key, value) = slot.map_or((String::new(), None), |slot| (slot.key, slot.value));
             all_zero &= value.as_ref().is_none_or(|go| go.zero && !field.ptr);
             if let Some(value) = written(types, field, value) {
                 json.insert(if key.is_empty() { field.name.clone().into_owned() } else { key }, value);

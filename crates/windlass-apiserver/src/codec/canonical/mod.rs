@@ -168,7 +168,7 @@ impl<'a> Decoder<'a> {
         let types = self.types;
         let structure = types.get(id);
         let holder = Some(go_name(structure));
-        let mut slots = Slots::new(types, id);
+        let mut slots = Slots::new(types, id, map.len());
         let mut seen = Seen::default();
         for (key, value) in self.twice.entries(at.path, map) {
             let path = at.path.key(&key);

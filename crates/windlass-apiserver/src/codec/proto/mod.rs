@@ -86,7 +86,7 @@ struct Decoder<'a> {
 impl Decoder<'_> {
     /// A message as a structure. `depth` is how many levels may still be opened.
     fn structure(&self, id: TypeId, bytes: &[u8], depth: usize) -> Result<Go, DecodeError> {
-        let mut slots = Slots::new(self.types, id);
+        let mut slots = Slots::new(self.types, id, 0);
         self.message(id, bytes, &mut slots, depth)?;
         slots.sort_maps();
         Ok(slots.finish(self.types))
