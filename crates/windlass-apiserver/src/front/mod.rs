@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kube::Client ──── service ─┐                                    ┌─ clock, random
-//!                            ├─ running: one server behind a lock ┼─ durable: the data folder
+//!                            ├─ running: one server, in turns ────┼─ durable: the data folder
 //! kubectl ── https ─ identity┘      └─ body: answers on their way └─ (the sans-IO server of `api`)
 //! ```
 //!
@@ -23,6 +23,7 @@ mod service;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 pub use body::{Aborted, Body};
 pub use clock::Clock;

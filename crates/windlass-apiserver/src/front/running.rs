@@ -15,6 +15,7 @@ use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
 use super::random::{Random, mix};
 use super::service::Service;
+use super::turns::{Turn, Turns};
 use crate::api::{self, Config, Ids, Request, Server, Step, User};
 use crate::status::Status;
 use crate::store::Store;
@@ -50,7 +51,7 @@ impl Default for Options {
 }
 
 pub(super) struct Shared {
-    inner: Mutex<Inner>,
+    inner: Arc<Turns<Inner>>,
     progress: watch::Sender<Progress>,
     /// Whether the server is closed, for those who wait for nothing else: a commit wakes none of them.
     closed: watch::Sender<bool>,
@@ -69,6 +70,9 @@ struct Inner {
     random: Random,
     ticked: Timestamp,
 }
+
+/// What came of a step, and what its answer has to wait for.
+type Taken = Result<(Step, Option<Ticket>), Status>;
 
 /// How far the server is.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +115,7 @@ impl ApiServer {
         let ticked = clock.now();
         let body_max = server.config().body_max;
         let shared = Shared {
-            inner: Mutex::new(Inner { server, random, ticked }),
+            inner: Turns::new(Inner { server, random, ticked }),
             progress: watch::Sender::new(progress),
             closed: watch::Sender::new(false),
             view: Mutex::new(None),
@@ -153,11 +157,12 @@ impl ApiServer {
     }
 
     async fn answer(&self, request: Request) -> Result<api::Response, Status> {
-        let mut step = self.shared.turn(|server, now, ids| {
+        let first = self.shared.turn(|server, now, ids| {
             #[cfg(test)]
             assert_ne!(request.uri.path(), "/panic", "a request that panics");
             server.step(request, now, ids)
-        })?;
+        });
+        let mut step = first.await?;
         loop {
             match step {
                 (Step::Done(response), ticket) => {
@@ -170,7 +175,7 @@ impl ApiServer {
                     let reached = self.shared.reached(revision);
                     // Whichever comes first: the server looks at the clock itself.
                     let _ = tokio::time::timeout_at(self.shared.clock.instant(deadline), reached).await;
-                    step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids))?;
+                    step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids)).await?;
                 }
                 (Step::Call(outbound, _), _) => match outbound {},
             }
@@ -236,18 +241,27 @@ impl Shared {
 
     /// The server. A panic in a request is caught before it can poison the lock, and one in [`ApiServer::inspect`]
     /// only reads.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Turn<'_, Inner> {
+        self.inner.lock()
     }
 
-    /// Lets the server take one step, and tells everyone who waits for what it committed.
-    fn turn(
+    /// Lets the server take one step, as soon as it is free.
+    async fn turn(
+        self: &Arc<Shared>,
+        step: impl FnOnce(&mut Server, Timestamp, &mut dyn Ids) -> Step + Send + 'static,
+    ) -> Taken {
+        let shared = self.clone();
+        self.inner.take(move |inner| shared.take_turn(inner, step)).await
+    }
+
+    /// Takes a step, and tells everyone who waits for what it committed.
+    fn take_turn(
         &self,
+        inner: &mut Inner,
         step: impl FnOnce(&mut Server, Timestamp, &mut dyn Ids) -> Step,
-    ) -> Result<(Step, Option<Ticket>), Status> {
+    ) -> Taken {
         let now = self.clock.now();
-        let mut inner = self.lock();
-        let Inner { server, random, ticked } = &mut *inner;
+        let Inner { server, random, ticked } = inner;
         let before = server.store().revision();
         // A commit is one call into the store, and everything before it works on copies: a panic leaves nothing
         // half-done behind.
@@ -257,22 +271,14 @@ impl Shared {
             true => durable.append(server.store_mut()),
             false => durable.ticket(revision),
         });
-        let tick = now.duration_since(*ticked) >= TICK;
-        if tick {
+        if now.duration_since(*ticked) >= TICK {
             *ticked = now;
             server.tick(now);
-        }
-        drop(inner);
-        if tick {
             // Nobody may be watching any more: let go of what only the watchers' view holds.
-            self.view.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.view().take();
         }
         if revision > before {
-            self.progress.send_if_modified(|progress| {
-                let newer = progress.revision < revision;
-                progress.revision = progress.revision.max(revision);
-                newer
-            });
+            self.progress.send_modify(|progress| progress.revision = revision);
         }
         outcome.map(|step| (step, ticket)).map_err(|panic| {
             tracing::error!(reason = panic_text(&*panic), "a request panicked");
@@ -296,7 +302,7 @@ impl Shared {
         // Requests that are waiting for their turn go first: what they commit is then sent in the same piece.
         tokio::task::yield_now().await;
         let revision = progress.borrow().revision;
-        let store = self.view(revision);
+        let store = self.store(revision).await;
         if let Some(durable) = &self.durable {
             let ticket = durable.ticket(store.revision());
             if let Err(lost) = ticket.await {
@@ -307,12 +313,19 @@ impl Shared {
         Some(store)
     }
 
-    fn view(&self, revision: u64) -> Arc<Store> {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*view {
-            Some(store) if store.revision() >= revision => store.clone(),
-            _ => view.insert(Arc::new(self.lock().server.store().clone())).clone(),
+    /// The store at a revision or after it. All who are woken by the same commits share one clone of it.
+    async fn store(&self, revision: u64) -> Arc<Store> {
+        if let Some(store) = self.view().as_ref().filter(|store| store.revision() >= revision) {
+            return store.clone();
         }
+        let store = Arc::new(self.inner.take(|inner| inner.server.store().clone()).await);
+        *self.view() = Some(store.clone());
+        store
+    }
+
+    /// Nothing else is locked, and nothing waited for, while this is.
+    fn view(&self) -> MutexGuard<'_, Option<Arc<Store>>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The data folder has failed: no write can be answered for any more, and the server ends.
