@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
@@ -40,6 +41,14 @@ impl Body {
             }
             api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
         })
+    }
+
+    /// Lets a watch rest between the events that it sends; see [`Pace`].
+    pub(super) fn paced(mut self) -> Body {
+        if let Kind::Watch(watch) = &mut self.0 {
+            watch.pace = Some(Pace::default());
+        }
+        self
     }
 }
 
@@ -88,12 +97,47 @@ struct WatchBody {
     seen: u64,
     change: Pin<Box<dyn Future<Output = Option<Arc<Store>>> + Send>>,
     alarm: Option<(Timestamp, Pin<Box<Sleep>>)>,
+    pace: Option<Pace>,
+}
+
+/// How soon after events a watch looks for more. Under a stream of commits the next ones then go out together, and each
+/// costs its share of an encrypted record and of a packet, not one of its own; the first after a quiet moment goes at
+/// once. The more went out, the longer is the rest: a few events are hardly held up, a flood goes in large pieces.
+#[derive(Default)]
+struct Pace {
+    /// How many bytes went out since the last rest.
+    sent: usize,
+    resting: Option<Pin<Box<Sleep>>>,
+}
+
+/// The shortest and the longest rest of a watch, and the piece that is worth the longest.
+const REST_MIN: Duration = Duration::from_millis(1);
+const REST_MAX: Duration = Duration::from_millis(4);
+const REST_BYTES: usize = 16 << 10;
+
+impl Pace {
+    /// The watch has nothing more to send.
+    fn idle(&mut self) {
+        let sent = std::mem::take(&mut self.sent);
+        if sent > 0 {
+            let rest = if sent < REST_BYTES { REST_MIN } else { REST_MAX };
+            self.resting = Some(Box::pin(tokio::time::sleep(rest)));
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(resting) = &mut self.resting {
+            ready!(resting.as_mut().poll(context));
+            self.resting = None;
+        }
+        Poll::Ready(())
+    }
 }
 
 impl WatchBody {
     fn new(watch: Box<Watch>, shared: Arc<Shared>) -> WatchBody {
         let change = Box::pin(shared.clone().after(0));
-        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None }
+        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None, pace: None }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
@@ -109,12 +153,18 @@ impl WatchBody {
             match unless_panics(|| self.watch.poll(&store, now)) {
                 Ok(WatchPoll::Data(bytes)) => {
                     self.store = Some(store);
+                    if let Some(pace) = &mut self.pace {
+                        pace.sent += bytes.len();
+                    }
                     return Poll::Ready(Ok(Some(bytes)));
                 }
                 Ok(WatchPoll::Idle(wake_at)) => {
                     self.seen = store.revision();
                     self.change = Box::pin(self.shared.clone().after(self.seen));
                     self.arm(wake_at);
+                    if let Some(pace) = &mut self.pace {
+                        pace.idle();
+                    }
                 }
                 Ok(WatchPoll::End) => return Poll::Ready(Ok(None)),
                 Err(aborted) => return Poll::Ready(Err(aborted)),
@@ -124,6 +174,9 @@ impl WatchBody {
 
     /// The store as soon as there is a reason to look at it; `None` when the server is closed.
     fn poll_store(&mut self, context: &mut Context<'_>) -> Poll<Option<Arc<Store>>> {
+        if let Some(pace) = &mut self.pace {
+            ready!(pace.poll(context));
+        }
         loop {
             if let Poll::Ready(store) = self.change.as_mut().poll(context) {
                 return Poll::Ready(store);

@@ -221,7 +221,8 @@ impl Connection {
                 )));
             }
         };
-        Ok(self.server.call(http::Request::from_parts(parts, body), user).await)
+        let response = self.server.call(http::Request::from_parts(parts, body), user).await;
+        Ok(response.map(Body::paced))
     }
 }
 

@@ -97,6 +97,27 @@ async fn a_watch_sees_what_happens_while_it_is_read() {
     assert_eq!(deleted["type"], "DELETED");
 }
 
+/// As over the network: the first event goes at once, what is committed while the watch rests goes together.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_paced_gathers_what_is_committed_while_it_rests() {
+    let server = server();
+    let mut watch = open(&server, "GET", &format!("{CONFIG_MAPS}?watch=1"), "").await.into_body().paced();
+    ask(&server, "POST", CONFIG_MAPS, &config_map("a")).await;
+    let before = tokio::time::Instant::now();
+    assert_eq!(event(&mut watch).await["object"]["metadata"]["name"], "a");
+    assert_eq!(before.elapsed(), Duration::ZERO);
+
+    let reader = tokio::spawn(async move { watch.frame().await.unwrap().unwrap().into_data().unwrap() });
+    tokio::task::yield_now().await;
+    for name in ["b", "c"] {
+        ask(&server, "POST", CONFIG_MAPS, &config_map(name)).await;
+        tokio::task::yield_now().await;
+    }
+    let piece = reader.await.unwrap();
+    assert_eq!(piece.iter().filter(|byte| **byte == b'\n').count(), 2);
+    assert!(before.elapsed() <= Duration::from_millis(2), "{:?}", before.elapsed());
+}
+
 #[tokio::test]
 async fn closing_the_server_ends_its_watches() {
     let server = server();
