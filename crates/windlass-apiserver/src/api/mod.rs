@@ -26,6 +26,7 @@ mod object;
 mod openapi;
 mod options;
 mod patch;
+mod piece;
 mod read;
 pub mod registry;
 mod response;
@@ -39,6 +40,7 @@ mod watch;
 mod yaml;
 
 pub use list::ListBody;
+pub use piece::Piece;
 pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
 use jiff::Timestamp;
 use thiserror::Error;
 use tokio::time::Sleep;
 
 use super::running::{Shared, panic_text};
-use crate::api::{self, ListBody, Watch, WatchPoll};
+use crate::api::{self, ListBody, Piece, Watch, WatchPoll};
 use crate::store::Store;
 
 /// The body of an answer. Dropping it ends what it was reading.
 pub struct Body(Kind);
 
 enum Kind {
-    Full(Bytes),
-    List { first: Bytes, rest: Box<ListBody> },
+    Full(Piece),
+    List { first: Piece, rest: Box<ListBody> },
     Watch(Box<WatchBody>),
 }
 
@@ -33,28 +33,32 @@ pub struct Aborted;
 impl Body {
     pub(super) fn new(body: api::Body, shared: Arc<Shared>) -> Body {
         Body(match body {
-            api::Body::Full(bytes) => Kind::Full(bytes),
+            api::Body::Full(bytes) => Kind::Full(bytes.into()),
             api::Body::List(mut rest) => {
-                let first = rest.next_chunk().unwrap_or_default();
+                let first = rest.next_piece().unwrap_or_default();
                 // A list that fits into one piece can tell its length.
                 if rest.ended() { Kind::Full(first) } else { Kind::List { first, rest } }
             }
             api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
         })
     }
-
-    /// Lets a watch rest between the events that it sends; see [`Pace`].
-    pub(super) fn paced(mut self) -> Body {
-        if let Kind::Watch(watch) = &mut self.0 {
-            watch.pace = Some(Pace::default());
-        }
-        self
-    }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Body {
-        Body(Kind::Full(bytes))
+        Body(Kind::Full(bytes.into()))
+    }
+}
+
+impl Body {
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Piece, Aborted>>> {
+        let piece = match &mut self.0 {
+            Kind::Full(piece) => Ok(Some(std::mem::take(piece)).filter(Piece::has_remaining)),
+            Kind::List { first, .. } if first.has_remaining() => Ok(Some(std::mem::take(first))),
+            Kind::List { rest, .. } => unless_panics(|| rest.next_piece()),
+            Kind::Watch(watch) => ready!(watch.poll(context)).map(|bytes| bytes.map(Piece::from)),
+        };
+        Poll::Ready(piece.transpose())
     }
 }
 
@@ -66,24 +70,51 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        let piece = match &mut self.0 {
-            Kind::Full(bytes) => Ok(Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty())),
-            Kind::List { first, .. } if !first.is_empty() => Ok(Some(std::mem::take(first))),
-            Kind::List { rest, .. } => unless_panics(|| rest.next_chunk()),
-            Kind::Watch(watch) => ready!(watch.poll(context)),
-        };
-        Poll::Ready(piece.map(|piece| piece.map(Frame::data)).transpose())
+        let piece = ready!(self.poll_piece(context));
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece?.into_bytes()))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Full(bytes) if bytes.is_empty())
+        matches!(&self.0, Kind::Full(piece) if !piece.has_remaining())
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Full(piece) => SizeHint::with_exact(piece.remaining() as u64),
             _ => SizeHint::default(),
         }
+    }
+}
+
+/// The same body for the network: its pieces are sent from where they lie, and its watch is [paced](Pace).
+pub(super) struct Remote(Body);
+
+impl From<Body> for Remote {
+    fn from(mut body: Body) -> Remote {
+        if let Kind::Watch(watch) = &mut body.0 {
+            watch.pace = Some(Pace::default());
+        }
+        Remote(body)
+    }
+}
+
+impl http_body::Body for Remote {
+    type Data = Piece;
+    type Error = Aborted;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, Aborted>>> {
+        self.0.poll_piece(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::body::Body;
+use super::body::Remote;
 use super::credentials::Credentials;
 use super::identity::{Certified, Identity};
 use super::running::ApiServer;
@@ -200,9 +200,10 @@ impl Connection {
         self: Arc<Self>,
         request: http::Request<Incoming>,
         certified: Arc<Certified>,
-    ) -> Result<http::Response<Body>, Infallible> {
+    ) -> Result<http::Response<Remote>, Infallible> {
         let (parts, body) = request.into_parts();
-        let refuse = |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status);
+        let refuse =
+            |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
         let user = match self.identity.of_request(&certified, &parts.method, parts.uri.path(), &parts.headers)
         {
             Ok(user) => user,
@@ -222,7 +223,7 @@ impl Connection {
             }
         };
         let response = self.server.call(http::Request::from_parts(parts, body), user).await;
-        Ok(response.map(Body::paced))
+        Ok(response.map(Remote::from))
     }
 }
 

@@ -99,8 +99,8 @@ impl World {
         match response.body {
             Body::Full(all) => bytes.extend_from_slice(&all),
             Body::List(mut list) => {
-                while let Some(chunk) = list.next_chunk() {
-                    bytes.extend_from_slice(&chunk);
+                while let Some(piece) = list.next_piece() {
+                    bytes.extend_from_slice(&piece.into_bytes());
                 }
             }
             Body::Watch(_) => panic!("use watch()"),

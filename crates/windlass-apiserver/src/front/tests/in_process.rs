@@ -1,5 +1,7 @@
 use super::*;
+use crate::api::Piece;
 use crate::front::Clock;
+use crate::front::body::Remote;
 use crate::front::durable::{self, Durable};
 use serde_json::json;
 
@@ -101,7 +103,8 @@ async fn a_watch_sees_what_happens_while_it_is_read() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_paced_gathers_what_is_committed_while_it_rests() {
     let server = server();
-    let mut watch = open(&server, "GET", &format!("{CONFIG_MAPS}?watch=1"), "").await.into_body().paced();
+    let body = open(&server, "GET", &format!("{CONFIG_MAPS}?watch=1"), "").await.into_body();
+    let mut watch = Remote::from(body).map_frame(|frame| frame.map_data(Piece::into_bytes));
     ask(&server, "POST", CONFIG_MAPS, &config_map("a")).await;
     let before = tokio::time::Instant::now();
     assert_eq!(event(&mut watch).await["object"]["metadata"]["name"], "a");
