@@ -9,18 +9,20 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
+
+use crate::tls::Tls;
 
 /// The longest that any single answer may take, or a watch may be silent.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The longest line or head that is read.
+const HEAD_MAX: usize = 64 << 10;
+
 /// Opens connections: HTTP/1.1 over TLS 1.3 with one cipher, so that both servers do the same work for a byte.
 #[derive(Clone)]
 pub struct Connector {
-    tls: TlsConnector,
+    config: Arc<ClientConfig>,
     address: SocketAddr,
 }
 
@@ -35,25 +37,24 @@ impl Connector {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Unverified(provider)))
             .with_no_client_auth();
-        Ok(Connector { tls: TlsConnector::from(Arc::new(config)), address })
+        Ok(Connector { config: Arc::new(config), address })
     }
 
     /// One connection, with its handshake done.
     pub async fn open(&self) -> Result<Connection> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
-        let stream = self.tls.connect(ServerName::try_from("localhost")?, stream).await?;
-        Ok(Connection { stream, buffer: vec![0; 64 << 10], start: 0, end: 0 })
+        let tls = Tls::connect(self.config.clone(), stream).await?;
+        Ok(Connection { tls, buffer: Vec::new(), start: 0 })
     }
 }
 
 /// A connection that is kept.
 pub struct Connection {
-    stream: TlsStream<TcpStream>,
+    tls: Tls,
     buffer: Vec<u8>,
-    /// What has been read and not yet looked at lies between these.
+    /// Where in it what has not been looked at starts.
     start: usize,
-    end: usize,
 }
 
 /// How an answer's body ends.
@@ -90,15 +91,14 @@ impl Connection {
     }
 
     async fn send(&mut self, request: &[u8]) -> Result<(u16, Framing)> {
-        self.stream.write_all(request).await?;
-        self.stream.flush().await?;
+        self.tls.write(request).await?;
         tokio::time::timeout(PATIENCE, self.head()).await.context("no answer in time")?
     }
 
     /// Reads the head of an answer.
     async fn head(&mut self) -> Result<(u16, Framing)> {
         let length = loop {
-            let unread = &self.buffer[self.start..self.end];
+            let unread = &self.buffer[self.start..];
             if let Some(at) = memchr::memmem::find(unread, b"\r\n\r\n") {
                 break at + 4;
             }
@@ -114,7 +114,7 @@ impl Connection {
     /// Passes one chunk of a chunked body on; false after the last.
     async fn chunk(&mut self, take: &mut impl FnMut(&[u8])) -> Result<bool> {
         let line = loop {
-            let unread = &self.buffer[self.start..self.end];
+            let unread = &self.buffer[self.start..];
             if let Some(at) = memchr::memchr(b'\n', unread) {
                 break at + 1;
             }
@@ -130,10 +130,10 @@ impl Connection {
 
     async fn pass(&mut self, mut length: usize, take: &mut impl FnMut(&[u8])) -> Result<()> {
         while length > 0 {
-            if self.start == self.end {
+            if self.start == self.buffer.len() {
                 self.fill().await?;
             }
-            let piece = length.min(self.end - self.start);
+            let piece = length.min(self.buffer.len() - self.start);
             take(&self.buffer[self.start..self.start + piece]);
             self.start += piece;
             length -= piece;
@@ -142,16 +142,13 @@ impl Connection {
     }
 
     async fn fill(&mut self) -> Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        } else if self.end == self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            ensure!(self.end < self.buffer.len(), "a head of more than {} bytes", self.end);
-        }
-        let read = self.stream.read(&mut self.buffer[self.end..]).await?;
-        ensure!(read > 0, "the server closed the connection");
-        self.end += read;
+        // What is left is less than a line.
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let before = self.buffer.len();
+        ensure!(before < HEAD_MAX, "a head of more than {before} bytes");
+        self.tls.read(&mut self.buffer).await?;
+        ensure!(self.buffer.len() > before, "the server closed the connection");
         Ok(())
     }
 }

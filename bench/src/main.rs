@@ -19,6 +19,7 @@ mod process;
 mod report;
 mod rows;
 mod server;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::env;
