@@ -124,7 +124,7 @@ impl<'a> Decoder<'a> {
                     let mut out = Vec::with_capacity(list.len());
                     for (index, value) in list.into_iter().enumerate() {
                         let path = at.path.index(index);
-                        out.push(self.value(element, value, &Place { path: &path, ..*at })?.json);
+                        out.push(inside(element, self.value(element, value, &Place { path: &path, ..*at })?));
                     }
                     let empty = out.is_empty();
                     Ok(Go { json: Value::Array(out), zero: false, empty })
@@ -140,7 +140,7 @@ impl<'a> Decoder<'a> {
                             self.name_twice(&path);
                         }
                         let go = self.value(element, value, &Place { path: &path, ..*at })?;
-                        out.insert(key, go.json);
+                        out.insert(key, inside(element, go));
                     }
                     out.sort_keys();
                     let empty = out.is_empty();
@@ -216,6 +216,14 @@ impl<'a> Decoder<'a> {
             Some(error) => Err(error),
             None => Ok(Go::structure(json, false)),
         }
+    }
+}
+
+/// An element of a list or map. Bytes that are not there are empty bytes there: once stored, Go cannot tell.
+fn inside(ty: &Type, go: Go) -> Value {
+    match go.json {
+        Value::Null if *ty == Type::Bytes => Value::String(String::new()),
+        json => json,
     }
 }
 
