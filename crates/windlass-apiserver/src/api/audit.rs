@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::schema::Str;
+
 /// One request that was answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -17,9 +19,9 @@ pub struct Record {
     /// The path.
     pub path: String,
     /// The group of the resource; empty for the core group.
-    pub group: String,
+    pub group: Str,
     /// The plural resource; empty for paths that are no resource.
-    pub resource: String,
+    pub resource: Str,
     /// The subresource, if one was asked for.
     pub subresource: String,
     /// The namespace.

@@ -125,14 +125,13 @@ fn write(
     object: &Arc<Object>,
 ) {
     let first = std::mem::replace(stage, Stage::More) == Stage::First;
-    let body = object.body().len();
-    if partial.is_none() && body >= COPIED && serves_stored(resource, object) {
+    if partial.is_none() && object.body().len() >= COPIED && serves_stored(resource, object) {
         // Large ones are sent from where they are: copying them would be a third of what a list costs.
         return match (resource.is_custom(), first) {
-            (true, true) => out.push(b"", object.clone(), 0..body),
-            (true, false) => out.push(b",", object.clone(), 0..body),
-            (false, true) => out.push(b"{", object.clone(), object.offsets().prefix_len..body),
-            (false, false) => out.push(b",{", object.clone(), object.offsets().prefix_len..body),
+            (true, true) => out.push(b"", object.clone(), 0),
+            (true, false) => out.push(b",", object.clone(), 0),
+            (false, true) => out.push(b"{", object.clone(), object.offsets().prefix_len),
+            (false, false) => out.push(b",{", object.clone(), object.offsets().prefix_len),
         };
     }
     let out = out.open();

@@ -20,7 +20,7 @@ pub struct Piece {
 #[derive(Debug)]
 enum Part {
     Own(Bytes),
-    /// This range of an object's body.
+    /// This range of an object's [body and what follows](Object::body_between).
     Stored(Arc<Object>, Range<usize>),
 }
 
@@ -28,7 +28,7 @@ impl Part {
     fn bytes(&self) -> &[u8] {
         match self {
             Part::Own(bytes) => bytes,
-            Part::Stored(object, range) => &object.body()[range.clone()],
+            Part::Stored(object, range) => &object.body_between()[range.clone()],
         }
     }
 
@@ -85,11 +85,20 @@ impl Writer {
         &mut self.open
     }
 
-    /// Adds part of an object's body, uncopied, with a few bytes before it.
-    pub fn push(&mut self, before: &'static [u8], object: Arc<Object>, range: Range<usize>) {
+    /// Adds the end of an object's body, uncopied, with what stands before it: nothing, `{`, `,` or `,{`.
+    pub fn push(&mut self, before: &'static [u8], object: Arc<Object>, from: usize) {
         self.seal();
-        if !before.is_empty() {
-            self.piece.push(Part::Own(Bytes::from_static(before)));
+        let range = from..object.body().len();
+        match self.piece.parts.back_mut() {
+            // Behind the body before it, it is stored already.
+            Some(Part::Stored(last, range))
+                if range.end == last.body().len() && last.body_between()[range.end..].starts_with(before) =>
+            {
+                range.end += before.len();
+                self.piece.len += before.len();
+            }
+            _ if before.is_empty() => {}
+            _ => self.piece.push(Part::Own(Bytes::from_static(before))),
         }
         self.piece.push(Part::Stored(object, range));
     }
@@ -157,13 +166,15 @@ mod tests {
         let make = || {
             let mut writer = Writer::default();
             writer.open().extend_from_slice(b"[");
-            writer.push(b"", object.clone(), 0..body.len());
-            writer.push(b",", object.clone(), 1..body.len() - 1);
+            writer.push(b"", object.clone(), 0);
+            writer.push(b",", object.clone(), 0);
+            writer.push(b",{", object.clone(), 1);
             writer.open().extend_from_slice(b"]");
-            assert_eq!((writer.len(), writer.parts()), (2 * body.len() + 1, 4));
+            writer.push(b"{", object.clone(), 1);
+            assert_eq!((writer.len(), writer.parts()), (4 * body.len() + 4, 7));
             writer.finish()
         };
-        let whole = [b"[", &*body, b",", &body[1..body.len() - 1], b"]"].concat();
+        let whole = [b"[", &*body, b",", &body, b",{", &body[1..], b"]{", &body[1..]].concat();
         assert_eq!(make().into_bytes(), whole);
         for step in [1, 7, body.len(), whole.len()] {
             let (mut piece, mut read) = (make(), Vec::new());

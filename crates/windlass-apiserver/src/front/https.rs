@@ -36,7 +36,8 @@ pub struct Limits {
     pub body: Duration,
     /// How long requests under way may take when the server ends.
     pub drain: Duration,
-    /// How many connections there may be. Each holds about 40 KiB of buffers: 160 MiB at most.
+    /// How many connections there may be. Each holds about 40 KiB of buffers, 160 MiB in all, and up to 160 KiB more
+    /// while a client is slow to read a long answer.
     pub connections: usize,
     /// How many requests may be under way on one HTTP/2 connection.
     pub streams: u32,
@@ -141,7 +142,8 @@ impl Connection {
         // Answers are written whole; waiting for more to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         let mut stopped = self.stopped.clone();
-        let handshake = tokio::time::timeout(self.limits.handshake, self.acceptor.accept(stream));
+        let accept = self.acceptor.accept_with(stream, |session| session.set_buffer_limit(Some(TLS_BUFFER)));
+        let handshake = tokio::time::timeout(self.limits.handshake, accept);
         let stream = tokio::select! {
             stream = handshake => stream,
             _ = stopped.changed() => return,
@@ -226,6 +228,9 @@ impl Connection {
         Ok(response.map(Remote::from))
     }
 }
+
+/// How much is encrypted at a time: a piece of a list, so that it goes out by one call. It is held only while it is sent.
+const TLS_BUFFER: usize = 160 << 10;
 
 /// How long, and how many bytes, the rest of what a client sends is thrown away after the last answer.
 const LINGER: Duration = Duration::from_millis(500);

@@ -17,8 +17,8 @@ use super::tree::Item;
 #[derive(Clone)]
 pub struct Object {
     revision: u64,
-    /// The body, after it the key (`namespace/name`, or `name`), after that the uid: one allocation, since there may
-    /// be a hundred thousand of them.
+    /// The body, [`BETWEEN`], the key (`namespace/name`, or `name`) and the uid: one allocation, since there may be a
+    /// hundred thousand of them.
     text: Box<str>,
     /// Labels first, then fields; each part sorted by key.
     pairs: Box<[Pair]>,
@@ -31,6 +31,9 @@ pub struct Object {
     labels_len: u16,
     filled: bool,
 }
+
+/// What stands between two items of a list; of items that carry their kind only the comma.
+const BETWEEN: &str = ",{";
 
 /// How long a body may be: far beyond the 3 MiB of a request, and such that offsets count in 32 bits.
 pub(super) const BODY_MAX: usize = 64 << 20;
@@ -140,7 +143,7 @@ impl Object {
         let body = String::from_utf8(body).map_err(|_| Malformed::Encoding)?;
         Ok(Object {
             revision,
-            text: [&*body, parts.namespace, slash, parts.name, parts.uid].concat().into(),
+            text: [&*body, BETWEEN, parts.namespace, slash, parts.name, parts.uid].concat().into(),
             pairs,
             body_len,
             prefix_len: prefix_end,
@@ -165,7 +168,7 @@ impl Object {
 
     /// The key and the uid.
     fn names(&self) -> &str {
-        &self.text[self.body_len as usize..]
+        &self.text[self.body_len as usize + BETWEEN.len()..]
     }
 
     /// The namespace; empty for cluster-scoped kinds.
@@ -213,6 +216,11 @@ impl Object {
     /// shows is then a change.
     pub fn filled(&self) -> bool {
         self.filled
+    }
+
+    /// The body and after it `,{`, so that a list can take an item together with what stands before the next.
+    pub fn body_between(&self) -> &[u8] {
+        &self.text.as_bytes()[..self.body_len as usize + BETWEEN.len()]
     }
 
     /// What follows `{` where the object is an item of a list: of a built-in kind the body without its `kind` and
