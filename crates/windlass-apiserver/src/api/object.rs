@@ -124,15 +124,15 @@ impl Server {
 
 /// A tree as it is when it is read again, and whether that is more than was written: kube-apiserver fills defaults
 /// whenever it decodes a stored object, also for what it cleared before it stored it.
-fn read_back(resource: &Resource, written: Value) -> (Value, bool) {
+fn read_back(resource: &Resource, mut tree: Value) -> (Value, bool) {
     match &resource.flavor {
         Flavor::Builtin { hooks, .. } => {
-            let mut read = written.clone();
-            (hooks.default)(&mut read);
-            let filled = read != written;
-            (read, filled)
+            let written = json::fingerprint(&tree);
+            (hooks.default)(&mut tree);
+            let filled = json::fingerprint(&tree) != written;
+            (tree, filled)
         }
-        Flavor::Custom { .. } => (written, false),
+        Flavor::Custom { .. } => (tree, false),
     }
 }
 

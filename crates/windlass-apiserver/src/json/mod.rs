@@ -3,6 +3,7 @@
 //! Trees are [`serde_json::Value`]s whose objects keep the order of their keys.
 
 use std::fmt;
+use std::hash::BuildHasher as _;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -60,6 +61,22 @@ pub fn is_within(value: &Value, depth: usize) -> bool {
         Value::Array(list) => depth > 0 && list.iter().all(below),
         Value::Object(map) => depth > 0 && map.values().all(below),
         _ => true,
+    }
+}
+
+/// A number of a tree: equal trees have the same, whatever the order of their keys, and others the same once in 2^64. It
+/// tells whether a tree was changed in place, without a copy to compare it with.
+pub fn fingerprint(value: &Value) -> u64 {
+    let state = foldhash::fast::FixedState::default();
+    match value {
+        Value::Null => 1,
+        Value::Bool(value) => 2 + u64::from(*value),
+        Value::Number(number) => state.hash_one(number),
+        Value::String(text) => state.hash_one(text),
+        Value::Array(list) => list.iter().fold(4, |sum, value| state.hash_one((sum, fingerprint(value)))),
+        Value::Object(map) => map
+            .iter()
+            .fold(5, |sum: u64, (key, value)| sum.wrapping_add(state.hash_one((key, fingerprint(value))))),
     }
 }
 
@@ -219,6 +236,35 @@ mod tests {
         let read = read(br#"{"data":{"a":1,"b":[{"c":1,"c":2}],"a":3}}"#).unwrap();
         assert_eq!(read.value, json!({"data": {"a": 3, "b": [{"c": 2}]}}));
         assert_eq!(read.duplicates, ["data.b[0].c", "data.a"]);
+    }
+
+    #[test]
+    fn a_fingerprint_changes_with_what_a_tree_says_and_not_with_the_order_of_its_keys() {
+        let trees = [
+            json!(null),
+            json!(false),
+            json!(true),
+            json!(0),
+            json!(1.5),
+            json!(""),
+            json!("0"),
+            json!([]),
+            json!({}),
+            json!([null]),
+            json!([[], 1]),
+            json!([1, []]),
+            json!({"a": null}),
+            json!({"a": {"b": 1}}),
+            json!({"b": {"a": 1}}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 2, "b": 1}),
+        ];
+        for (left, a) in trees.iter().enumerate() {
+            for (right, b) in trees.iter().enumerate() {
+                assert_eq!(left == right, fingerprint(a) == fingerprint(b), "{a} {b}");
+            }
+        }
+        assert_eq!(fingerprint(&json!({"a": 1, "b": [2]})), fingerprint(&json!({"b": [2], "a": 1})));
     }
 
     /// Found by fuzzing: what JSON read as a float, YAML read as an integer, and an integer field refused one of them.
