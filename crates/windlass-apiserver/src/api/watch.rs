@@ -221,8 +221,13 @@ impl Watch {
                 Unreadable::Future { .. } => Status::internal("the store went back in time"),
             })?;
         let mut seen = store.revision();
+        let count = events.len();
         for event in events {
             if let Some((kind, object)) = self.concerns(event) {
+                if out.capacity() == 0 {
+                    // Room for all if they are alike: a buffer that grows is copied each time.
+                    out.reserve((count * (object.body().len() + 40)).min(CHUNK + object.body().len()));
+                }
                 let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
                 encoder.event(out, kind, &object, now);
                 self.columns_sent = true;
