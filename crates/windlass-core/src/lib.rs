@@ -1,3 +1,23 @@
 //! The pure part of Windlass, shared by the API server and by the framework.
 //!
 //! Nothing here does IO, reads a clock or draws a random number: time and randomness come in as arguments.
+//!
+//! ```text
+//! event ─► Cause ─► queue (key, causes, priority) ─► worker ─► plan ─► Action… ─► Outcome ─► queue
+//! ```
+
+mod cause;
+mod key;
+mod kind;
+mod moment;
+mod outcome;
+pub mod plan;
+mod random;
+
+pub use cause::{Cause, Origin};
+pub use key::ObjectKey;
+pub use kind::Kind;
+pub use moment::Moment;
+pub use outcome::{Outcome, Problem};
+pub use plan::{Action, Child, Plan};
+pub use random::Random;
