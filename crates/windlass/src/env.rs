@@ -97,6 +97,11 @@ impl Env {
         .await;
     }
 
+    /// Waits for a future, but not longer than this.
+    pub async fn within<F: Future>(&self, time: Duration, future: F) -> Option<F::Output> {
+        tokio::time::timeout(time, future).await.ok()
+    }
+
     /// The next random number.
     pub fn random(&self) -> u64 {
         self.0.random.lock().unwrap_or_else(PoisonError::into_inner).next()

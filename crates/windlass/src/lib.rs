@@ -1,6 +1,7 @@
 //! Build Kubernetes operators in Rust.
 
 pub mod env;
+pub mod events;
 pub mod metrics;
 mod rules;
 
