@@ -7,6 +7,7 @@
 //! ```
 
 mod cause;
+pub mod diff;
 mod key;
 mod kind;
 mod moment;
