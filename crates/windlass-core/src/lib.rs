@@ -13,6 +13,7 @@ mod kind;
 mod moment;
 mod outcome;
 pub mod plan;
+pub mod queue;
 mod random;
 
 pub use cause::{Cause, Origin};
@@ -21,4 +22,5 @@ pub use kind::Kind;
 pub use moment::Moment;
 pub use outcome::{Outcome, Problem};
 pub use plan::{Action, Child, Plan};
+pub use queue::Queue;
 pub use random::Random;
