@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use windlass_apiserver::select::{FieldSelector, LabelSelector};
+use windlass_core::select::{FieldSelector, LabelSelector};
 
 /// A selector that parses is matched against labels; what it says of exact keys agrees with what it matches.
 pub fn run(data: &[u8]) {

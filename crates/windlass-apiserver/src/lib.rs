@@ -10,7 +10,6 @@
 //!        ├─ patch     JSON patch, merge patch, strategic merge patch
 //!        ├─ managed   field ownership and server-side apply
 //!        ├─ print     tables, as `kubectl get` shows them
-//!        ├─ select    label and field selectors
 //!        └─ store     one revision counter, copy-on-write trees, event log
 //! ```
 //!
@@ -28,6 +27,5 @@ pub mod managed;
 pub mod patch;
 pub mod print;
 pub mod schema;
-pub mod select;
 pub mod status;
 pub mod store;

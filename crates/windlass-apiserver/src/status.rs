@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
+use windlass_core::select;
 
 use crate::field;
 
@@ -172,6 +173,12 @@ impl Status {
         }
         body.insert("code".into(), json!(self.code));
         Value::Object(body)
+    }
+}
+
+impl From<select::Error> for Status {
+    fn from(error: select::Error) -> Status {
+        Status::bad_request(error.0)
     }
 }
 

@@ -15,6 +15,7 @@ mod outcome;
 pub mod plan;
 pub mod queue;
 mod random;
+pub mod select;
 
 pub use cause::{Cause, Origin};
 pub use key::ObjectKey;

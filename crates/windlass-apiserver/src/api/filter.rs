@@ -1,8 +1,9 @@
 //! Which objects of a collection a request is about.
 
+use windlass_core::select::{FieldSelector, LabelSelector, Labels};
+
 use super::registry::Resource;
 use super::server::Call;
-use crate::select::{FieldSelector, LabelSelector, Labels};
 use crate::status::{Result, Status};
 use crate::store::Object;
 

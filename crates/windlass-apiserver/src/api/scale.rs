@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use windlass_core::select::LabelSelector;
 
 use super::object::{meta_mut, meta_str};
 use super::options::WriteOptions;
@@ -14,7 +15,6 @@ use crate::codec::{self, Format};
 use crate::field::{Errors, Path};
 use crate::json::at;
 use crate::managed;
-use crate::select::LabelSelector;
 use crate::status::{Result, Status};
 
 /// Where replicas and selector are in an object.

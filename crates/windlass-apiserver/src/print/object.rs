@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use windlass_core::select::LabelSelector;
 
 use super::age;
 use crate::json;
-use crate::select::LabelSelector;
 
 /// The object to print, and the time at which it is printed.
 pub(super) struct Object<'a> {

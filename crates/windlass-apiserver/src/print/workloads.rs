@@ -1,11 +1,11 @@
 //! What runs pods: deployments, sets, jobs, and the budgets that protect them.
 
 use serde_json::{Value, json};
+use windlass_core::select::LabelSelector;
 
 use super::Printer;
 use super::age::{self, human_duration};
 use super::object::{Object, get, text, time};
-use crate::select::LabelSelector;
 
 const TEMPLATE_CONTAINERS: [&str; 4] = ["spec", "template", "spec", "containers"];
 const SELECTOR: [&str; 2] = ["spec", "selector"];

@@ -11,8 +11,8 @@ use serde_json::Value;
 use windlass_apiserver::api::Server;
 use windlass_apiserver::api::registry::Resource;
 use windlass_apiserver::front::{Aborted, ApiServer, Body, Service};
-use windlass_apiserver::select::{FieldSelector, LabelSelector};
 use windlass_apiserver::store::Unreadable;
+use windlass_core::select::{FieldSelector, LabelSelector};
 
 use super::truth::{Commit, Truth};
 use super::{Event, EventKind, Report, Stream, verify};

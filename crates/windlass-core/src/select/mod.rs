@@ -11,15 +11,7 @@ pub use names::{label_key_faults, label_value_faults};
 
 use thiserror::Error;
 
-use crate::status::Status;
-
 /// A selector that makes no sense, in upstream's words.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct Error(pub String);
-
-impl From<Error> for Status {
-    fn from(error: Error) -> Status {
-        Status::bad_request(error.0)
-    }
-}

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::Error;
 use super::names::{label_key_faults, label_value_faults};
 use super::parse::parse;
-use crate::json;
 
 /// Where a selector looks labels up.
 pub trait Labels {
@@ -93,25 +92,21 @@ impl LabelSelector {
             return Ok(LabelSelector::nothing());
         };
         let mut requirements = Vec::new();
-        for (key, value) in
-            json::at(object, &["matchLabels"]).and_then(Value::as_object).into_iter().flatten()
-        {
+        for (key, value) in object.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
             let values = vec![value.as_str().unwrap_or_default().to_owned()];
             requirements.push(Requirement::new(key, Operator::Equals, values)?);
         }
-        for expression in
-            json::at(object, &["matchExpressions"]).and_then(Value::as_array).into_iter().flatten()
-        {
-            let operator = match json::str_at(expression, &["operator"]) {
+        for expression in object.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+            let operator = match text(expression, "operator") {
                 "In" => Operator::In,
                 "NotIn" => Operator::NotIn,
                 "Exists" => Operator::Exists,
                 "DoesNotExist" => Operator::DoesNotExist,
                 other => return Err(Error(format!("{other:?} is not a valid label selector operator"))),
             };
-            let values = json::at(expression, &["values"]).and_then(Value::as_array).into_iter().flatten();
+            let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
             let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
-            requirements.push(Requirement::new(json::str_at(expression, &["key"]), operator, values)?);
+            requirements.push(Requirement::new(text(expression, "key"), operator, values)?);
         }
         Ok(LabelSelector::of(requirements))
     }
@@ -219,6 +214,10 @@ impl Requirement {
             Operator::LessThan => compared(|label, value| label < value),
         }
     }
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The canonical text, which [`LabelSelector::parse`] reads back.
