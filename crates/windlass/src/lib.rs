@@ -1,5 +1,6 @@
 //! Build Kubernetes operators in Rust.
 
+pub mod client;
 pub mod env;
 pub mod events;
 pub mod metrics;

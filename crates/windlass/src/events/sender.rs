@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Report;
 use super::correlate::{Correlator, Decision};
+use crate::client;
 use crate::env::Env;
 use crate::metrics::{Dropped, EventMetrics};
 
@@ -140,10 +141,11 @@ impl Sender {
     }
 }
 
-/// Whether the same request may do better later: a server that was not reached, or that says that it is busy.
+/// Whether the same request may do better later: the server was not reached, or says that it is busy. What our own client
+/// did not send, it will not send later.
 fn is_transient(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,
-        _ => true,
+        error => client::refusal(error).is_none(),
     }
 }
