@@ -7,11 +7,13 @@
 //! ```
 
 mod cause;
+pub mod condition;
 pub mod diff;
 mod key;
 mod kind;
 mod moment;
 mod outcome;
+pub mod owner;
 pub mod plan;
 pub mod queue;
 mod random;
