@@ -2,6 +2,8 @@
 
 mod task;
 
+pub(crate) use task::panic_message;
+
 pub use task::{Died, Task};
 
 use std::fmt;

@@ -1,11 +1,14 @@
 //! Build Kubernetes operators in Rust.
 
+pub mod cache;
 pub mod client;
 pub mod env;
 pub mod events;
 pub mod metrics;
 mod rules;
+pub mod source;
 
+pub use cache::Cache;
 pub use env::Env;
 pub use rules::Rules;
 pub use windlass_core as core;
