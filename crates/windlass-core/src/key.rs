@@ -6,6 +6,15 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// A namespace and a name: one shared text, so that a clone counts a reference and a hash reads one string.
+///
+/// ```
+/// use windlass_core::ObjectKey;
+///
+/// let key = ObjectKey::namespaced("default", "web");
+/// assert_eq!((key.namespace(), key.name()), (Some("default"), "web"));
+/// assert_eq!(key.to_string(), "default/web");
+/// assert_eq!(ObjectKey::new(None, "node-1"), ObjectKey::cluster("node-1"));
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
     /// `namespace/name`, or `name` for objects of the cluster: neither part can hold a slash.

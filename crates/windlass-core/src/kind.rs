@@ -7,6 +7,15 @@ use k8s_openapi::NamespaceResourceScope;
 use kube_core::{ApiResource, Resource};
 
 /// A kind as the API serves it: its names, and whether its objects live in namespaces.
+///
+/// ```
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use windlass_core::Kind;
+///
+/// let kind = Kind::of::<Deployment>();
+/// assert_eq!(kind.to_string(), "Deployment.apps");
+/// assert_eq!(kind.path(Some("default"), Some("web")), "/apis/apps/v1/namespaces/default/deployments/web");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     /// Group, version, kind and plural.

@@ -4,6 +4,15 @@ use std::ops::{Add, Sub};
 use std::time::Duration;
 
 /// A point of monotonic time, counted from a start that only its environment knows.
+///
+/// ```
+/// use std::time::Duration;
+/// use windlass_core::Moment;
+///
+/// let later = Moment::START + Duration::from_secs(5);
+/// assert_eq!(later - Moment::START, Duration::from_secs(5));
+/// assert_eq!(Moment::START - later, Duration::ZERO);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(Duration);
 

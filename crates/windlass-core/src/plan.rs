@@ -18,6 +18,38 @@ use crate::{Kind, ObjectKey, Outcome, Problem};
 /// Children that this parent owns, of a kind that its controller [owns], and that are not in the plan, are removed.
 ///
 /// [owns]: https://docs.rs/windlass
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use k8s_openapi::api::apps::v1::Deployment;
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+/// use windlass_core::{Outcome, Plan};
+///
+/// /// Every deployment has a config map that says how many replicas it wants.
+/// fn plan(deployment: &Deployment) -> Plan<Deployment> {
+///     let metadata = &deployment.metadata;
+///     let replicas = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
+///     let child = ConfigMap {
+///         metadata: ObjectMeta {
+///             name: metadata.name.as_ref().map(|name| format!("{name}-replicas")),
+///             namespace: metadata.namespace.clone(),
+///             ..ObjectMeta::default()
+///         },
+///         data: Some([("replicas".to_owned(), replicas.to_string())].into()),
+///         ..ConfigMap::default()
+///     };
+///     Plan::new().apply(child).requeue_after(Duration::from_secs(600))
+/// }
+///
+/// let mut web = Deployment::default();
+/// web.metadata.name = Some("web".into());
+/// web.metadata.namespace = Some("default".into());
+/// let plan = plan(&web);
+/// assert_eq!(plan.actions[0].to_string(), "apply ConfigMap default/web-replicas");
+/// assert_eq!(plan.outcome, Outcome::After(Duration::from_secs(600)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan<K, E = NoEffect> {
     /// What to do, in order.

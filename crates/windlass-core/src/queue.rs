@@ -44,6 +44,29 @@ use crate::{Cause, Moment};
 ///
 /// # Assumptions
 /// `now` does not go back between calls.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+/// use windlass_core::queue::{Config, Verdict, Wake};
+/// use windlass_core::{Cause, Moment, ObjectKey, Queue};
+///
+/// let mut queue = Queue::new(Config::default());
+/// let key = ObjectKey::namespaced("default", "web");
+/// let start = Moment::START;
+/// queue.add(start, &key, Wake::new(Cause::Initial));
+/// queue.add(start, &key, Wake::new(Cause::Requested));
+///
+/// let taken = queue.take(start).unwrap();
+/// assert_eq!(taken.causes.to_string(), "initial list, reconcile-now");
+/// assert!(queue.take(start).is_none());
+///
+/// // The pass failed. Its backoff is 5 ms; of the random number 0 none of it is left out.
+/// queue.done(start, &key, Verdict::Retry { generation: Some(1) }, 0);
+/// let later = queue.next(start).unwrap();
+/// assert_eq!(later - start, Duration::from_millis(5));
+/// assert_eq!(queue.take(later).unwrap().attempt, 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Queue<K> {
     backoff: Backoff,

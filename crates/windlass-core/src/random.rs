@@ -1,6 +1,13 @@
 //! Numbers from a seed.
 
 /// A generator of 64-bit numbers (SplitMix64): the same seed, the same numbers. The seed comes from outside.
+///
+/// ```
+/// use windlass_core::Random;
+///
+/// assert_eq!(Random::from_seed(7).next(), Random::from_seed(7).next());
+/// assert!((0.0..1.0).contains(&Random::from_seed(7).fraction()));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -16,6 +16,14 @@ pub struct FieldRequirement {
 }
 
 /// A selector: all requirements must hold.
+///
+/// ```
+/// use windlass_core::select::FieldSelector;
+///
+/// let selector = FieldSelector::parse("status.phase!=Running,metadata.name=web")?;
+/// assert!(selector.matches(|field| (field == "metadata.name").then_some("web")));
+/// # Ok::<(), windlass_core::select::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FieldSelector {
     /// The requirements, in the order of their text.

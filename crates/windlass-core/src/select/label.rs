@@ -1,5 +1,6 @@
 //! Label selectors: what they are made of, what they match, how they are written.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -19,6 +20,13 @@ impl<K: AsRef<str>, V: AsRef<str>> Labels for [(K, V)] {
     fn label(&self, key: &str) -> Option<&str> {
         let at = self.binary_search_by(|(candidate, _)| candidate.as_ref().cmp(key)).ok()?;
         Some(self[at].1.as_ref())
+    }
+}
+
+/// `metadata.labels` of a typed object.
+impl Labels for BTreeMap<String, String> {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.get(key).map(String::as_str)
     }
 }
 
@@ -64,6 +72,16 @@ pub struct Requirement {
 }
 
 /// A selector: all requirements must hold.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use windlass_core::select::LabelSelector;
+///
+/// let selector = LabelSelector::parse("app=web,tier in (front,back),!canary")?;
+/// let labels = BTreeMap::from([("app".to_owned(), "web".to_owned()), ("tier".to_owned(), "front".to_owned())]);
+/// assert!(selector.matches(&labels));
+/// # Ok::<(), windlass_core::select::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
