@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod client;
+pub mod election;
 pub mod env;
 pub mod events;
 pub mod metrics;
