@@ -41,9 +41,11 @@ impl Server {
     }
 
     /// The old format, without definitions: kubectl asks for it only when version 3 does not know a kind, and must
-    /// read something before it says so. That is also the moment to say why the kind may be unknown.
+    /// read something before it says so. It also asks for it before it sends a `List`, whose items it then does not check
+    /// itself, for it finds nothing to check them with; the server does, one by one. That is also the moment to say why the kind may be unknown.
     pub(super) fn openapi_v2(&self, request: &Request) -> Response {
-        const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+        // Clients ask for `v2@v1.0`. The answer is called so because `@` is in no media type, and Go refuses one that has it.
+        const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let version = self.config.version.as_str();
         let mut response = if accept.contains("proto-openapi.spec.v2") {
@@ -290,6 +292,21 @@ mod tests {
         assert_eq!(tag("rbac.authorization.k8s.io", "v1"), "rbacAuthorization_v1");
         assert_eq!(camel("apps", "v1"), "AppsV1");
         assert_eq!(camel("oa.example.com", "v1alpha1"), "OaExampleComV1alpha1");
+    }
+
+    #[test]
+    fn the_old_document_has_a_type_that_go_can_read() {
+        let server = Server::restore(Config::default(), Store::default());
+        let accept = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+        let request = Request {
+            method: http::Method::GET,
+            uri: "/openapi/v2".parse().unwrap(),
+            headers: [(ACCEPT, accept.parse().unwrap())].into_iter().collect(),
+            body: bytes::Bytes::new(),
+            user: crate::api::User::admin(),
+        };
+        let kind = &server.openapi_v2(&request).headers[http::header::CONTENT_TYPE];
+        assert_eq!(kind, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
     }
 
     /// Byte for byte: the hashes of the table are those of a real server's documents.
