@@ -17,6 +17,7 @@ pub mod explained;
 pub mod generate;
 pub mod kubectl;
 pub mod local;
+pub mod operators;
 pub mod plant;
 pub mod proto;
 pub mod recorded;

@@ -5,12 +5,14 @@ use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use windlass_conformance::client::Endpoint;
+use windlass_conformance::operators::{self, Check, Ours, Real, Times, foobar};
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
@@ -28,7 +30,8 @@ struct Args {
     /// Compares the real server with a second real server, which must not differ: a check of this program.
     #[arg(long = "self")]
     self_check: bool,
-    /// Only sequences whose `rule/name` contains this; when recording, only rules that contain this.
+    /// Only sequences whose `rule/name` contains this; when recording, only rules that contain this; of operators, only
+    /// checks whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
     /// How many generated sequences, in percent of the usual number.
@@ -40,6 +43,12 @@ struct Args {
     /// Our server [default: the program beside this one]
     #[arg(long)]
     program: Option<PathBuf>,
+    /// The folder of the operators' programs [default: that of this program]
+    #[arg(long)]
+    operators: Option<PathBuf>,
+    /// Only on this server: `ours` or `real`. Of operators.
+    #[arg(long)]
+    on: Option<String>,
     /// Where reports and the servers' data go [default: `conformance` in the target folder of this program]
     #[arg(long)]
     output: Option<PathBuf>,
@@ -56,6 +65,8 @@ enum Mode {
     Kubectl,
     /// Record what kubectl 1.32 and 1.36 ask of the real server into `conformance/sequences`.
     RecordKubectl,
+    /// Run the checks of operators on both servers, the real one with its kube-controller-manager.
+    Operators,
 }
 
 #[tokio::main]
@@ -76,6 +87,11 @@ async fn run(args: Args) -> Result<bool> {
     let program = args.program.clone().unwrap_or_else(|| this.with_file_name("windlass"));
     let target = this.ancestors().nth(2).context("this program is in a folder of a target folder")?;
     let output = args.output.clone().unwrap_or_else(|| target.join("conformance"));
+    if args.mode == Mode::Operators {
+        let folder = args.operators.clone().or(this.parent().map(Path::to_owned)).context("a folder")?;
+        let work = move || operators_mode(&folder, &output.join("operators"), &args.only, args.on.as_deref());
+        return tokio::task::spawn_blocking(work).await?;
+    }
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = output.join("servers/recorded");
         let _ = std::fs::remove_dir_all(&folder);
@@ -153,6 +169,34 @@ fn kubectl_mode(reference: &Server, ours: &Server, output: &Path) -> Result<bool
     std::fs::write(&file, text)?;
     println!("{count} commands, {} different: see {}", different.len(), file.display());
     Ok(different.is_empty())
+}
+
+/// On both servers at once: most of the time is spent waiting.
+fn operators_mode(programs: &Path, output: &Path, only: &str, on: Option<&str>) -> Result<bool> {
+    let started = Instant::now();
+    let program = programs.join("foobar-operator");
+    if !program.exists() {
+        bail!("{} is missing: build it with `cargo build --release -p foobar-operator`", program.display());
+    }
+    let checks: Vec<&Check> = foobar::CHECKS.iter().filter(|check| check.name.contains(only)).collect();
+    let times = Times::of_users();
+    let run = |server: &dyn operators::Server| {
+        let folder = output.join(server.name()).join("checks");
+        operators::run_all(&checks, server, &program, &times, &folder)
+    };
+    let (ours, real) = std::thread::scope(|scope| {
+        let wanted = |name: &str| on.is_none_or(|on| on == name);
+        let ours = wanted("ours").then(|| scope.spawn(|| Ok(run(&Ours::start(&output.join("ours"))?))));
+        let real = wanted("real")
+            .then(|| scope.spawn(|| Ok(run(&Real::start(&output.join("real"), foobar::users())?))));
+        let join = |thread: Option<ScopedJoinHandle<'_, Result<bool>>>| {
+            thread.map_or(Ok(true), |thread| thread.join().expect("no panic"))
+        };
+        (join(ours), join(real))
+    });
+    println!("{} checks in {:.0} s: see {}", checks.len(), started.elapsed().as_secs_f64(), output.display());
+    // Both have run, whatever became of the other.
+    Ok(ours? & real?)
 }
 
 async fn second(program: &Path, folder: &Path, real: bool) -> Result<Server> {

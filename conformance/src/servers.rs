@@ -47,21 +47,38 @@ pub fn cache() -> PathBuf {
     })
 }
 
+/// What a real server has beside itself.
+#[derive(Default)]
+pub struct Extra {
+    /// Users beside the administrator: the name, which is also the token, and the groups.
+    pub users: Vec<(String, &'static str)>,
+    /// Where to write who asked for what: one JSON object a line, as kube-apiserver writes its audit.
+    pub audit: Option<PathBuf>,
+    /// Whether there is a kube-controller-manager.
+    pub controllers: bool,
+}
+
 /// Starts kube-apiserver 1.36 and its etcd, with their data in `folder`.
 ///
 /// # Errors
 /// When a program is missing, or the server is not ready within a minute.
 pub async fn reference(folder: &Path) -> Result<Server> {
+    reference_with(folder, &Extra::default()).await
+}
+
+/// The same, with more beside it.
+///
+/// # Errors
+/// When a program is missing, or the server is not ready within a minute.
+pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
     fs::create_dir_all(folder)?;
-    let real = cache().join("real");
-    let (apiserver, etcd) = (real.join("kube/kube-apiserver"), real.join("etcd-3.6/etcd"));
-    for program in [&apiserver, &etcd] {
-        if !program.exists() {
-            bail!("{} is missing: run `tools/setup kube-apiserver etcd-3.6`", program.display());
-        }
+    let (apiserver, etcd) = (program("kube/kube-apiserver")?, program("etcd-3.6/etcd")?);
+    let [client, peer, port, controllers] = free_ports()?;
+    let mut tokens = format!("{TOKEN},admin,admin,system:masters\n");
+    for (user, groups) in &extra.users {
+        tokens += &format!("{user},{user},{user},\"{groups}\"\n");
     }
-    let [client, peer, port] = free_ports()?;
-    fs::write(folder.join("tokens"), format!("{TOKEN},admin,admin,system:masters\n"))?;
+    fs::write(folder.join("tokens"), tokens)?;
     // Those who do not say who they are get what ours gives them: health and version, else 401.
     let paths =
         ["/healthz", "/livez", "/readyz", "/version"].map(|path| format!("{{path: {path}}}")).join(", ");
@@ -86,8 +103,17 @@ pub async fn reference(folder: &Path) -> Result<Server> {
         &folder.join("etcd.log"),
     )?);
     let path = |name: &str, path: &Path| format!("--{name}={}", path.display());
+    let audit = match &extra.audit {
+        None => Vec::new(),
+        Some(log) => {
+            let policy = folder.join("audit.yaml");
+            fs::write(&policy, AUDIT_POLICY)?;
+            vec![path("audit-policy-file", &policy), path("audit-log-path", log)]
+        }
+    };
     processes.push(spawn(
         Command::new(apiserver)
+            .args(audit)
             .args([format!("--etcd-servers={client}"), format!("--secure-port={port}")])
             .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--allow-privileged"])
             .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
@@ -107,7 +133,30 @@ pub async fn reference(folder: &Path) -> Result<Server> {
     fs::write(&kubeconfig, kubeconfig_text(&format!("https://127.0.0.1:{port}"), TOKEN))?;
     let mut server = Server { https, kubeconfig, processes };
     server.ready(Duration::from_secs(90), &folder.join("kube-apiserver.log")).await?;
+    if extra.controllers {
+        let log = folder.join("kube-controller-manager.log");
+        let mut command = Command::new(program("kube/kube-controller-manager")?);
+        command
+            .args([path("kubeconfig", &server.kubeconfig), format!("--secure-port={controllers}")])
+            .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
+            .arg(path("cert-dir", &folder.join("certificates")));
+        server.processes.push(spawn(&mut command, &log)?);
+    }
     Ok(server)
+}
+
+/// Every request once: a watch when it begins, all others when they are answered.
+const AUDIT_POLICY: &str =
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n";
+
+/// One of the programs that `tools/setup` builds.
+pub(crate) fn program(path: &str) -> Result<PathBuf> {
+    let program = cache().join("real").join(path);
+    if !program.exists() {
+        let name = path.strip_prefix("kube/").or(path.split('/').next()).unwrap_or(path);
+        bail!("{} is missing: run `tools/setup {name}`", program.display());
+    }
+    Ok(program)
 }
 
 /// Starts our server as a process.
@@ -176,14 +225,14 @@ impl Server {
     }
 }
 
-fn spawn(command: &mut Command, log: &Path) -> Result<Child> {
+pub(crate) fn spawn(command: &mut Command, log: &Path) -> Result<Child> {
     let file = File::create(log)?;
     let program = command.get_program().to_owned();
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     command.spawn().with_context(|| format!("start {}", program.display()))
 }
 
-fn free_ports<const N: usize>() -> Result<[u16; N]> {
+pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N]> {
     // All are held until all are known, so that none is given twice.
     let sockets: Vec<_> = (0..N).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     let mut ports = [0; N];
