@@ -5,6 +5,8 @@ pub mod client;
 pub mod election;
 pub mod env;
 pub mod events;
+pub mod health;
+pub mod http;
 pub mod metrics;
 mod rules;
 pub mod source;
