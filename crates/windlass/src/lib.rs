@@ -7,6 +7,7 @@ pub mod env;
 pub mod events;
 pub mod health;
 pub mod http;
+pub mod log;
 pub mod metrics;
 mod rules;
 pub mod source;
