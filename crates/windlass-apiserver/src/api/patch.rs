@@ -74,6 +74,13 @@ impl Server {
         call.noted = super::decode::notes(resource, &applied);
         let fail = |why: &str| unconvertible(resource, &parsed.value, why);
         let mut tree = super::decode::conform_or(resource, applied, &mut Vec::new(), fail)?;
+        let uid = json::str_at(&tree, &["metadata", "uid"]);
+        if current.is_none() && !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Status::conflict(&resource.group, &resource.plural, &target.name, &why));
+        }
         super::update::check_name(&tree, call)?;
         place(&mut tree, resource, &target.namespace)?;
         let Some((current, old)) = current.zip(old) else {
