@@ -177,7 +177,7 @@ impl Walk {
             if value.is_null() || path::is_identity(&self.path, name) {
                 continue;
             }
-            let live = live.and_then(|live| live.get(name));
+            let live = live.and_then(|live| live.get(name)).filter(|live| !live.is_null());
             let owned = owned.and_then(|owned| owned.member(name));
             self.within(|path| path::push_field(path, name), |walk| walk.value(value, live, owned));
         }
