@@ -11,6 +11,7 @@ pub mod log;
 pub mod metrics;
 mod rules;
 pub mod source;
+pub mod write;
 
 pub use cache::Cache;
 pub use env::Env;
