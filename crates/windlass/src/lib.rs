@@ -5,13 +5,10 @@ pub mod client;
 pub mod election;
 pub mod env;
 pub mod events;
-<<<<<<< HEAD
+pub mod executor;
 pub mod health;
 pub mod http;
 pub mod log;
-=======
-pub mod executor;
->>>>>>> 46f972f (windlass: plans are carried out)
 pub mod metrics;
 mod rules;
 pub mod source;
