@@ -10,15 +10,16 @@
 //!
 //! Every source has its own task, backoff and state. It says once that it began to fail, and once that it is well again.
 
+mod backoff;
 mod body;
 mod error;
 mod query;
+mod wire;
 
 pub use error::Error;
 pub(crate) use error::chain;
 pub(crate) use query::Query;
 
-use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,13 +28,14 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use kube::Client;
 use kube::core::Status;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_core::Moment;
 
 use crate::cache::{Listed, State};
 use crate::env::{Env, panic_message};
+use backoff::Backoff;
 use body::{Answer, PATIENCE, send};
+use wire::{Bookmark, Event, Page, Resources, read_json, version};
 
 /// What a source brings.
 pub(crate) trait Sink: Send + Sync {
@@ -157,7 +159,7 @@ impl Source {
                     return Ok(());
                 }
                 self.well();
-                return self.read(answer, timeout).await;
+                return self.read(answer, timeout, true).await;
             }
         }
     }
@@ -208,14 +210,13 @@ impl Source {
     async fn follow(&mut self, from: u64) -> Result<(), Error> {
         let timeout = self.env.jittered(WATCH, 0.25);
         let answer = send(&self.client, &self.env, self.query.watch(from, timeout)).await?;
-        self.read(answer, timeout).await
+        self.read(answer, timeout, false).await
     }
 
-    /// Reads a watch to its end.
-    async fn read(&mut self, mut answer: Answer, timeout: Duration) -> Result<(), Error> {
+    /// Reads a watch to its end. Whether something came says if it is any good.
+    async fn read(&mut self, mut answer: Answer, timeout: Duration, mut came: bool) -> Result<(), Error> {
         let settled = self.env.moment() + SETTLED;
         let dead = self.env.moment() + timeout + GRACE;
-        let mut came = false;
         loop {
             let now = self.env.moment();
             if now >= dead {
@@ -337,101 +338,4 @@ struct Told {
     version: Option<u64>,
     /// And that the list that the watch began with is complete.
     list_ends: bool,
-}
-
-/// How long to wait after a failure: longer each time, and no two at once.
-struct Backoff {
-    next: Duration,
-    failed: bool,
-}
-
-impl Backoff {
-    const FIRST: Duration = Duration::from_millis(800);
-    const MAX: Duration = Duration::from_secs(30);
-
-    fn new() -> Backoff {
-        Backoff { next: Backoff::FIRST, failed: false }
-    }
-
-    fn reset(&mut self) {
-        *self = Backoff::new();
-    }
-
-    fn next(&mut self, env: &Env) -> Duration {
-        let wait = self.next;
-        *self = Backoff { next: (wait * 2).min(Backoff::MAX), failed: true };
-        env.jittered(wait, 0.5)
-    }
-
-    /// For what is no failure when it happens once.
-    fn unless_first(&mut self, env: &Env) -> Duration {
-        if self.failed {
-            return self.next(env);
-        }
-        self.failed = true;
-        Duration::ZERO
-    }
-}
-
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow)]
-    metadata: ListMeta<'a>,
-    #[serde(borrow)]
-    items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta<'a> {
-    #[serde(borrow)]
-    resource_version: Cow<'a, str>,
-    #[serde(borrow, rename = "continue")]
-    rest: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-struct Bookmark<'a> {
-    #[serde(borrow)]
-    metadata: BookmarkMeta<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BookmarkMeta<'a> {
-    #[serde(borrow)]
-    resource_version: Cow<'a, str>,
-    annotations: Option<Annotations>,
-}
-
-#[derive(Default, Deserialize)]
-struct Annotations {
-    #[serde(default, rename = "k8s.io/initial-events-end")]
-    initial_events_end: String,
-}
-
-#[derive(Deserialize)]
-struct Resources {
-    resources: Vec<Resource>,
-}
-
-#[derive(Deserialize)]
-struct Resource {
-    name: String,
-}
-
-fn read_json<'a, T: Deserialize<'a>>(json: &'a [u8], what: &'static str) -> Result<T, Error> {
-    serde_json::from_slice(json).map_err(|error| Error::Malformed { what, error })
-}
-
-fn version(text: &str, what: &'static str) -> Result<u64, Error> {
-    text.parse().map_err(|error| Error::Malformed { what, error: serde::de::Error::custom(error) })
 }

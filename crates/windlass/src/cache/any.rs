@@ -188,10 +188,7 @@ impl<K: Cached> AnyInformer for Inner<K> {
     fn health(&self) -> Vec<InformerHealth> {
         let store = self.read();
         let health = store.streams().into_iter().flatten().map(|(span, stream)| InformerHealth {
-            kind: self.decoder.kind.clone(),
-            namespace: span.namespace().map(str::to_owned),
-            selector: self.filter.to_string(),
-            metadata_only: K::metadata_api(),
+            target: self.target(span),
             optional: self.is_optional(),
             state: stream.state().clone(),
             listed: stream.was_listed(),

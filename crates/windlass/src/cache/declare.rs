@@ -1,14 +1,13 @@
 //! Which objects an operator wants to have at hand.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use kube::Resource;
-use kube::core::{Selector, SelectorExt as _};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use windlass_core::Kind;
+use windlass_core::select::{FieldSelector, LabelSelector};
 
 use super::decode::Transform;
 use super::index::Index;
@@ -52,9 +51,9 @@ pub struct Declared<K> {
     /// Where its objects are looked for.
     pub scope: Scope,
     /// Only objects with these labels.
-    pub labels: Option<Selector>,
-    /// Only objects with these fields, as the server understands it: `spec.nodeName=one`.
-    pub fields: Option<String>,
+    pub labels: LabelSelector,
+    /// Only objects with these fields. Which ones a selector may name depends on the kind.
+    pub fields: FieldSelector,
     /// Changes every object before it is kept.
     pub transform: Option<Transform<K>>,
     /// Whether we make such objects: the set of fields that we applied is kept with each, and they are found by the
@@ -81,8 +80,8 @@ impl<K: Resource> Declared<K> {
         Declared {
             kind,
             scope: Scope::Watched,
-            labels: None,
-            fields: None,
+            labels: LabelSelector::everything(),
+            fields: FieldSelector::default(),
             transform: None,
             owned: false,
             optional: false,
@@ -98,14 +97,14 @@ impl<K: Resource> Declared<K> {
 
     /// Only those with these labels.
     #[must_use]
-    pub fn labels(self, labels: Selector) -> Declared<K> {
-        Declared { labels: Some(labels), ..self }
+    pub fn labels(self, labels: LabelSelector) -> Declared<K> {
+        Declared { labels, ..self }
     }
 
     /// Only those with these fields.
     #[must_use]
-    pub fn fields(self, fields: &str) -> Declared<K> {
-        Declared { fields: Some(fields.to_owned()), ..self }
+    pub fn fields(self, fields: FieldSelector) -> Declared<K> {
+        Declared { fields, ..self }
     }
 
     /// Changed before they are kept.
@@ -149,66 +148,63 @@ impl<K> fmt::Debug for Declared<K> {
 }
 
 /// Which objects are selected, for the server and for ourselves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
-    labels: Option<Selector>,
-    fields: Option<String>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Filter {
+    labels: LabelSelector,
+    fields: FieldSelector,
 }
 
 impl Filter {
     pub(super) fn of<K>(declared: &Declared<K>) -> Filter {
-        let labels = declared.labels.clone().filter(|labels| !labels.selects_all());
-        Filter { labels, fields: declared.fields.clone().filter(|fields| !fields.is_empty()) }
+        Filter { labels: declared.labels.clone(), fields: declared.fields.clone() }
     }
 
-    pub(crate) fn is_all(&self) -> bool {
-        self.labels.is_none() && self.fields.is_none()
+    pub(super) fn is_all(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_everything()
     }
 
-    pub(crate) fn labels(&self) -> Option<String> {
-        self.labels.as_ref().map(ToString::to_string)
+    /// As the server reads it.
+    pub(super) fn labels(&self) -> Option<String> {
+        if self.labels.is_everything() {
+            return None;
+        }
+        // What selects nothing has no text, and what has no text selects everything.
+        let nothing = self.labels.requirements().is_empty();
+        Some(if nothing {
+            "windlass.dev/none,!windlass.dev/none".to_owned()
+        } else {
+            self.labels.to_string()
+        })
     }
 
-    pub(crate) fn fields(&self) -> Option<&str> {
-        self.fields.as_deref()
+    /// As the server reads it.
+    pub(super) fn fields(&self) -> Option<String> {
+        (!self.fields.is_everything()).then(|| self.fields.to_string())
     }
 
     /// Whether the server would select this object.
     pub(super) fn matches(&self, object: &Value) -> bool {
-        let labels = self.labels.as_ref().is_none_or(|selector| {
-            let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            selector.matches(&labels.map(|(key, value)| (key.clone(), text(value))).collect())
-        });
-        labels && self.fields.as_deref().is_none_or(|fields| fields.split(',').all(|one| field(one, object)))
+        let none = Map::new();
+        let labels = object["metadata"]["labels"].as_object().unwrap_or(&none);
+        self.labels.matches(labels) && self.fields.matches(|path| field(object, path))
     }
 }
 
 /// For people.
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let divider = if self.labels.is_some() && self.fields.is_some() { "," } else { "" };
-        let labels = self.labels().unwrap_or_default();
-        write!(f, "{labels}{divider}{}", self.fields().unwrap_or_default())
+        let parts: Vec<_> = [self.labels(), self.fields()].into_iter().flatten().collect();
+        f.write_str(&parts.join(","))
     }
 }
 
-/// Whether an object has a field as a requirement (`path=value`, `path==value`, `path!=value`) says. A field that is not
-/// there is empty.
-fn field(requirement: &str, object: &Value) -> bool {
-    let (path, equal, wanted) = if let Some((path, value)) = requirement.split_once("!=") {
-        (path, false, value)
-    } else {
-        let (path, value) = requirement.split_once('=').unwrap_or((requirement, ""));
-        (path, true, value.strip_prefix('=').unwrap_or(value))
-    };
-    let value = path.split('.').fold(object, |value, part| &value[part]);
-    let text: Cow<'_, str> = match value {
-        Value::Null => "".into(),
-        Value::String(text) => text.into(),
-        other => other.to_string().into(),
-    };
-    (text == wanted) == equal
+/// The fields that the server selects by are texts, and a few switches.
+fn field<'a>(object: &'a Value, path: &str) -> Option<&'a str> {
+    match path.split('.').fold(object, |value, part| &value[part]) {
+        Value::String(text) => Some(text),
+        Value::Bool(on) => Some(if *on { "true" } else { "false" }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -223,14 +219,16 @@ mod tests {
             "metadata": {"name": "one", "labels": {"app": "web"}},
             "spec": {"nodeName": "a", "hostNetwork": true},
         });
-        let check = |labels: &[(&'static str, &'static str)], fields: &str| {
-            let declared = Declared::<Pod>::typed().labels(labels.iter().copied().collect()).fields(fields);
+        let check = |labels: &str, fields: &str| {
+            let labels = LabelSelector::parse(labels).unwrap();
+            let declared =
+                Declared::<Pod>::typed().labels(labels).fields(FieldSelector::parse(fields).unwrap());
             Filter::of(&declared).matches(&pod)
         };
-        assert!(check(&[], ""));
-        assert!(check(&[("app", "web")], "spec.nodeName=a,metadata.name==one"));
-        assert!(!check(&[("app", "db")], ""));
-        assert!(!check(&[("app", "web")], "spec.nodeName!=a"));
-        assert!(check(&[], "spec.hostNetwork=true,status.phase=,status.phase!=Running"));
+        assert!(check("", ""));
+        assert!(check("app=web", "spec.nodeName=a,metadata.name==one"));
+        assert!(!check("app in (db)", ""));
+        assert!(!check("app", "spec.nodeName!=a"));
+        assert!(check("", "spec.hostNetwork=true,status.phase=,status.phase!=Running"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::decode::{Cached, DecodeError, Head};
-use super::health::State;
+use super::health::{State, Target};
 use super::informer::Inner;
 use super::observe::Observer;
 use super::store::{Listed, Span};
@@ -22,12 +22,15 @@ pub(super) struct Wiring {
 /// Takes what one source brings.
 pub(super) struct Feed<K> {
     informer: Arc<Inner<K>>,
+    target: Target,
     wiring: Wiring,
 }
 
 impl<K: Cached> Feed<K> {
     pub(super) fn new(informer: Arc<Inner<K>>, wiring: Wiring) -> Feed<K> {
-        Feed { informer, wiring }
+        let target = informer.target(&wiring.span);
+        wiring.observer.state(&target, &State::Syncing);
+        Feed { informer, target, wiring }
     }
 
     fn hear(&self) {
@@ -49,7 +52,7 @@ impl<K: Cached> Feed<K> {
             self.informer.change(|store| (store.skipped(span, head.key(), version), Vec::new()));
         }
         tracing::warn!(%kind, object = %head.key(), error, "object does not decode and is skipped");
-        self.wiring.observer.undecodable(kind, &head.reference(kind), &error);
+        self.wiring.observer.undecodable(&self.target, &head.reference(kind), &error);
         version
     }
 }
@@ -94,7 +97,7 @@ impl<K: Cached> Sink for Feed<K> {
     }
 
     fn failed(&self, error: &source::Error) {
-        self.wiring.observer.watch_failed(&self.informer.decoder.kind, error);
+        self.wiring.observer.watch_failed(&self.target, error);
     }
 
     fn state(&self, state: State) {
@@ -104,7 +107,7 @@ impl<K: Cached> Sink for Feed<K> {
             (store.set_state(span, state.clone()), signals)
         });
         if changed {
-            self.wiring.observer.state(&self.informer.decoder.kind, span.namespace(), &state);
+            self.wiring.observer.state(&self.target, &state);
             self.informer.progress.notify_waiters();
         }
     }

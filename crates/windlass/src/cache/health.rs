@@ -21,10 +21,10 @@ pub enum State {
     Absent,
 }
 
-/// How one informer is doing in one namespace, or in all.
+/// What one list and watch is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InformerHealth {
-    /// The kind that it holds.
+pub struct Target {
+    /// The kind.
     pub kind: Kind,
     /// The namespace; `None` for all of them, and for kinds that live in none.
     pub namespace: Option<String>,
@@ -32,6 +32,23 @@ pub struct InformerHealth {
     pub selector: String,
     /// Whether only metadata is held.
     pub metadata_only: bool,
+}
+
+impl Target {
+    /// Everything but the kind, in one line: empty for all there is.
+    pub fn scope(&self) -> String {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        let metadata = if self.metadata_only { "metadata" } else { "" };
+        let parts = [namespace, &self.selector, metadata];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// How one informer is doing in one namespace, or in all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InformerHealth {
+    /// What it holds.
+    pub target: Target,
     /// Whether the kind may be missing without anything being wrong.
     pub optional: bool,
     /// How it is doing.

@@ -13,7 +13,7 @@ use super::any::AnyInformer;
 use super::declare::{Declared, Filter, Scope};
 use super::decode::{Cached, Decoded, Decoder};
 use super::delta::{Delta, Signal, Subscriber};
-use super::health::{InformerHealth, Synced};
+use super::health::{InformerHealth, Synced, Target};
 use super::managed::Interner;
 use super::store::{Incoming, Span, Store};
 use crate::env::panic_message;
@@ -160,6 +160,15 @@ impl<K: Cached> Inner<K> {
             }
         }
         result
+    }
+
+    pub(super) fn target(&self, span: &Span) -> Target {
+        Target {
+            kind: self.decoder.kind.clone(),
+            namespace: span.namespace().map(str::to_owned),
+            selector: self.filter.to_string(),
+            metadata_only: K::metadata_api(),
+        }
     }
 
     /// What was decoded, as the store takes it.

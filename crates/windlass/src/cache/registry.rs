@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
 use kube::Client;
 use serde_json::Value;
@@ -115,8 +115,21 @@ impl Cache {
         }
     }
 
+    pub(super) fn downgrade(&self) -> WeakCache {
+        WeakCache(Arc::downgrade(&self.0))
+    }
+
     pub(super) fn informers(&self) -> Vec<Arc<dyn AnyInformer>> {
         self.0.informers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A cache that may be gone.
+pub(super) struct WeakCache(Weak<Shared>);
+
+impl WeakCache {
+    pub(super) fn upgrade(&self) -> Option<Cache> {
+        self.0.upgrade().map(Cache)
     }
 }
 
@@ -155,7 +168,7 @@ async fn run(cache: Cache, client: Client, env: Env, observer: Arc<dyn Observer>
                         kind: informer.kind().clone(),
                         namespace: span.namespace().map(str::to_owned),
                         labels: informer.filter().labels(),
-                        fields: informer.filter().fields().map(str::to_owned),
+                        fields: informer.filter().fields(),
                         metadata_only: informer.is_metadata_only(),
                     };
                     let wiring = Wiring { span, env: env.clone(), observer: observer.clone() };
