@@ -20,7 +20,7 @@ mod refused;
 mod retry;
 
 pub use call::{Call, Resource};
-pub use connect::{ConnectError, config, connect};
+pub use connect::{ConnectError, Server, config, connect};
 pub use fence::Fence;
 pub use limit::TimedOut;
 pub use refused::{Refused, refusal};

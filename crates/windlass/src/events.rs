@@ -22,8 +22,10 @@ mod sender;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use windlass_core::Kind;
 
 use crate::env::{Env, Task};
 use crate::metrics::{Dropped, EventMetrics, Metrics};
@@ -69,6 +71,19 @@ impl EventType {
             EventType::Normal => "Normal",
             EventType::Warning => "Warning",
         }
+    }
+}
+
+/// The object that an event is about.
+pub fn reference(kind: &Kind, metadata: &ObjectMeta) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(kind.resource.api_version.clone()),
+        kind: Some(kind.resource.kind.clone()),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        resource_version: metadata.resource_version.clone(),
+        field_path: None,
     }
 }
 

@@ -236,21 +236,21 @@ async fn a_call_that_nobody_declared_names_the_line_to_add() {
     assert_eq!(
         said(apply),
         "patch configmaps default/one was not sent: nothing that the operator declares covers it; \
-         add `.owns::<ConfigMap>()` to the controller, or `.permits(\"\", \"configmaps\", [\"patch\"])` to the operator"
+         add `.owns::<ConfigMap>()` to the controller, or `.permits(\"\", \"configmaps\", &[\"patch\"])` to the operator"
     );
     let watch = maps.watch(&WatchParams::default(), "0").await.err().unwrap();
     assert_eq!(
         said(watch),
         "watch configmaps in default was not sent: nothing that the operator declares covers it; \
          add `.reads::<K>()` to the controller, with the kind of configmaps, \
-         or `.permits(\"\", \"configmaps\", [\"watch\"])` to the operator"
+         or `.permits(\"\", \"configmaps\", &[\"watch\"])` to the operator"
     );
     let status =
         maps.patch_status("one", &PatchParams::default(), &Patch::Merge(json!({}))).await.unwrap_err();
     assert_eq!(
         said(status),
         "patch configmaps/status default/one was not sent: nothing that the operator declares covers it; \
-         add `.permits(\"\", \"configmaps/status\", [\"patch\"])` to the operator"
+         add `.permits(\"\", \"configmaps/status\", &[\"patch\"])` to the operator"
     );
     assert_eq!(cluster.requests().len(), before + 2, "nothing was sent");
 }

@@ -1,5 +1,7 @@
 //! How an informer is doing.
 
+use std::fmt;
+
 use windlass_core::{Kind, Moment};
 
 /// How one list and watch is doing.
@@ -41,6 +43,16 @@ impl Target {
         let metadata = if self.metadata_only { "metadata" } else { "" };
         let parts = [namespace, &self.selector, metadata];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// `ConfigMap`, or `ConfigMap (default a=b)`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope() {
+            scope if scope.is_empty() => write!(f, "{}", self.kind),
+            scope => write!(f, "{} ({scope})", self.kind),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -13,7 +14,7 @@ use super::any::AnyInformer;
 use super::declare::{Declared, Filter, Scope};
 use super::decode::{Cached, Decoded, Decoder};
 use super::delta::{Delta, Signal, Subscriber};
-use super::health::{InformerHealth, Synced, Target};
+use super::health::{InformerHealth, State, Synced, Target};
 use super::managed::Interner;
 use super::store::{Incoming, Span, Store};
 use crate::env::panic_message;
@@ -118,6 +119,21 @@ impl<K: Cached> Informer<K> {
     /// Waits until the first list is complete everywhere, or has failed somewhere.
     pub async fn synced(&self) -> Synced {
         (&*self.0 as &dyn AnyInformer).synced().await
+    }
+
+    /// Waits until every namespace has come to a first answer, and at least one of them is there.
+    pub async fn listed(&self) {
+        loop {
+            let mut progress = pin!(self.0.progress.notified());
+            // What happens from here on is noticed, also between the look and the wait.
+            progress.as_mut().enable();
+            let health = self.health();
+            let settled = |one: &InformerHealth| one.listed || one.state != State::Syncing;
+            if health.iter().all(settled) && health.iter().any(|one| one.listed) {
+                return;
+            }
+            progress.await;
+        }
     }
 
     /// How it is doing, by namespace.

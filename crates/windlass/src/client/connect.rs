@@ -12,7 +12,7 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 use thiserror::Error;
 use tower::{BoxError, ServiceBuilder};
 
-use super::{Settings, fence, stack};
+use super::{Settings, fence, layered, stack};
 
 /// Why there is no client.
 #[derive(Debug, Error)]
@@ -92,3 +92,45 @@ pub fn connect(config: &kube::Config, settings: Settings) -> Result<kube::Client
 }
 
 const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Where an API server is: at the other end of a connection, or in this process.
+#[derive(Clone)]
+pub enum Server {
+    /// Over HTTP.
+    Remote(Box<kube::Config>),
+    /// Behind a client: a test's server.
+    Local(kube::Client),
+}
+
+impl Server {
+    /// A client of it, with layers.
+    ///
+    /// # Errors
+    /// When the configuration does not make one.
+    pub fn client(&self, settings: Settings) -> Result<kube::Client, ConnectError> {
+        match self {
+            Server::Remote(config) => connect(config, settings),
+            Server::Local(client) => Ok(layered(client.clone(), settings)),
+        }
+    }
+
+    /// The namespace of what names none.
+    pub fn default_namespace(&self) -> &str {
+        match self {
+            Server::Remote(config) => &config.default_namespace,
+            Server::Local(client) => client.default_namespace(),
+        }
+    }
+}
+
+impl From<kube::Config> for Server {
+    fn from(config: kube::Config) -> Server {
+        Server::Remote(Box::new(config))
+    }
+}
+
+impl From<kube::Client> for Server {
+    fn from(client: kube::Client) -> Server {
+        Server::Local(client)
+    }
+}

@@ -51,8 +51,12 @@ async fn object(body: Option<Body>) -> Value {
 }
 
 fn not_declared(call: &Call, resource: Resource, kind: Option<&str>) -> BoxError {
-    let permits =
-        format!("`.permits({:?}, {:?}, [{:?}])` to the operator", resource.group, resource.full(), call.verb);
+    let permits = format!(
+        "`.permits({:?}, {:?}, &[{:?}])` to the operator",
+        resource.group,
+        resource.full(),
+        call.verb
+    );
     // Options of a delete have a kind too, which is not the object's.
     let kind = kind.filter(|&kind| kind != "DeleteOptions").unwrap_or("K");
     let declare = match call.verb {

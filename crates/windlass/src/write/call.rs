@@ -16,7 +16,7 @@ pub(super) struct Call {
     what: String,
     method: Method,
     path: String,
-    query: form_urlencoded::Serializer<'static, String>,
+    query: String,
     content_type: &'static str,
     body: Vec<u8>,
 }
@@ -27,7 +27,7 @@ impl Call {
             what: format!("{verb} {} {key}", kind.resource.kind),
             method,
             path: kind.path(key.namespace(), Some(key.name())),
-            query: form_urlencoded::Serializer::new(String::new()),
+            query: String::new(),
             content_type: "application/json",
             body: Vec::new(),
         }
@@ -40,7 +40,9 @@ impl Call {
     }
 
     pub fn query(mut self, name: &str, value: &str) -> Call {
-        self.query.append_pair(name, value);
+        let mut query = form_urlencoded::Serializer::for_suffix(self.query, 0);
+        query.append_pair(name, value);
+        self.query = query.finish();
         self
     }
 
@@ -65,8 +67,7 @@ impl Call {
 impl Writer {
     /// Sends a request, and waits for its answer as long as is given to it.
     pub(super) async fn send(&self, call: Call) -> Result<Value, Error> {
-        let Call { what, method, mut path, mut query, content_type, body } = call;
-        let query = query.finish();
+        let Call { what, method, mut path, query, content_type, body } = call;
         if !query.is_empty() {
             path.push('?');
             path.push_str(&query);
