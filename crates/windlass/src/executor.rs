@@ -182,6 +182,10 @@ impl Pass<'_> {
         for action in &plan.actions {
             match action {
                 Action::Apply(child) => match self.parent.adopt(child) {
+                    // One of them would undo the other, in every pass.
+                    Ok(child) if is_among(&planned, &child.kind, &child.key) => {
+                        self.report.failures.push(Failure::Twice { what: child::name(&child) });
+                    }
                     Ok(child) => {
                         planned.push((child.kind.clone(), child.key.clone()));
                         self.apply(&child).await;
@@ -224,11 +228,9 @@ impl Pass<'_> {
             self.report.failures.push(Failure::Unjustified { what, missing });
             return;
         }
-        let known = self.executor.cache.metadata(&delete.kind, &delete.key);
-        // What we know to be gone or going needs no second delete.
-        if known
-            .is_ok_and(|known| known.is_none_or(|known| known.uid != delete.uid || known.deletion.is_some()))
-        {
+        let known = self.executor.cache.metadata(&delete.kind, &delete.key).ok().flatten();
+        // What we know to be going needs no second delete.
+        if known.is_some_and(|known| known.uid == delete.uid && known.deletion.is_some()) {
             return;
         }
         self.remove(
@@ -256,6 +258,7 @@ impl Pass<'_> {
         let writer = &self.executor.writer;
         let propagation = Propagation::Background;
         match writer.delete(kind, key, uid, version, propagation, &self.origin).await {
+            Ok(Deleted::Absent) => {}
             Ok(deleted) => {
                 tracing::info!(%kind, object = %key, because, "deleted");
                 self.is_changed = true;
@@ -314,8 +317,16 @@ impl Pass<'_> {
         }
     }
 
+    /// Looks again before long, also where the plan would wait longer.
     fn look_again_soon(&mut self) {
-        if self.report.outcome == Outcome::AwaitChange {
+        let at_the_latest = self.executor.env.now().saturating_add(UNWATCHED);
+        let is_soon = match &self.report.outcome {
+            Outcome::After(delay) => *delay <= UNWATCHED,
+            Outcome::At(time) => at_the_latest.is_ok_and(|latest| *time <= latest),
+            Outcome::Again => true,
+            Outcome::AwaitChange | Outcome::Terminal(_) => false,
+        };
+        if !is_soon {
             self.report.outcome = Outcome::After(UNWATCHED);
         }
     }
@@ -326,6 +337,13 @@ impl Pass<'_> {
         }
         self.report
     }
+}
+
+/// Whether a child is among some, in whatever version of its kind.
+fn is_among(children: &[(Kind, ObjectKey)], kind: &Kind, key: &ObjectKey) -> bool {
+    let is_same =
+        |one: &Kind| one.resource.kind == kind.resource.kind && one.resource.group == kind.resource.group;
+    children.iter().any(|(one, at)| at == key && is_same(one))
 }
 
 impl fmt::Debug for Executor {

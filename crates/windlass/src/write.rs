@@ -79,12 +79,14 @@ pub enum Propagation {
 }
 
 /// How far a delete has come.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
     /// It is gone.
     Gone,
     /// It will go when its finalizers or its grace period allow it.
     Going,
+    /// It was gone before.
+    Absent,
 }
 
 impl Writer {
@@ -147,7 +149,8 @@ impl Writer {
     /// The version is the only way to say which object is meant: of an apply to a status, the server ignores the UID.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where the object is not the one that was looked at.
+    /// [`Error::Conflict`] where the object is not the one that was looked at; [`Error::NotFound`] where its kind has no
+    /// status.
     pub async fn apply_status(
         &self,
         target: Target<'_>,
@@ -164,7 +167,15 @@ impl Writer {
         windlass_core::diff::without_nulls(&mut object);
         let call = Call::new("apply status of", Method::PATCH, kind, key).subresource("status");
         let call = call.query("fieldManager", &self.manager).query("force", "true").apply(&object);
-        let answer = self.send(call).await.map_err(Error::absence_is_conflict)?;
+        let answer = match self.send(call).await {
+            // To a custom resource without a status, the server says the same as to one that is gone.
+            Err(error @ Error::NotFound { .. }) => {
+                let live = self.read(kind, key).await?;
+                let is_there = live.is_some_and(|live| live["metadata"]["uid"] == target.uid);
+                return Err(if is_there { error } else { error.absence_is_conflict() });
+            }
+            answer => answer?,
+        };
         self.absorb("apply status", kind, &answer, origin);
         Ok(answer)
     }
@@ -225,22 +236,21 @@ impl Writer {
             options["preconditions"]["resourceVersion"] = version.into();
         }
         let answer = match self.send(Call::new("delete", Method::DELETE, kind, key).json(&options)).await {
-            Ok(answer) => Some(answer),
-            Err(Error::NotFound { .. }) => None,
+            Ok(answer) => answer,
+            Err(Error::NotFound { .. }) => {
+                self.cache.removed(kind, key, uid, Some(origin));
+                return Ok(Deleted::Absent);
+            }
             Err(error) => return Err(error),
         };
         // The server answers with the object while it has to stay for a while, and with a Status when it is gone.
-        match answer.filter(|answer| answer["metadata"]["uid"] == uid) {
-            Some(object) => {
-                self.absorb("delete", kind, &object, origin);
-                Ok(Deleted::Going)
-            }
-            None => {
-                self.cache.removed(kind, key, uid, Some(origin));
-                self.env.crash_point(&format!("delete {}", kind.resource.kind));
-                Ok(Deleted::Gone)
-            }
+        if answer["metadata"]["uid"] == uid {
+            self.absorb("delete", kind, &answer, origin);
+            return Ok(Deleted::Going);
         }
+        self.cache.removed(kind, key, uid, Some(origin));
+        self.env.crash_point(&format!("delete {}", kind.resource.kind));
+        Ok(Deleted::Gone)
     }
 
     fn absorb(&self, verb: &str, kind: &Kind, object: &Value, origin: &Origin) {

@@ -88,7 +88,7 @@ async fn what_is_written_is_in_the_cache_at_once() {
     // Once more is as good.
     let deleted =
         world.writer.delete(&kind, &key(), &uid, None, Propagation::Background, &origin()).await.unwrap();
-    assert_eq!(deleted, Deleted::Gone);
+    assert_eq!(deleted, Deleted::Absent);
 }
 
 #[tokio::test]

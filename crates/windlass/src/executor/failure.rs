@@ -26,6 +26,12 @@ pub enum Failure {
         /// The action.
         what: String,
     },
+    /// A plan has a child twice.
+    #[error("cannot {what}: the plan has it twice")]
+    Twice {
+        /// The action.
+        what: String,
+    },
     /// A delete that does not say what exactly should go, or why.
     #[error("will not {what}: it has no {missing}")]
     Unjustified {
@@ -55,7 +61,10 @@ impl Failure {
     pub fn is_lasting(&self) -> bool {
         match self {
             Failure::Write(error) => error.is_lasting(),
-            Failure::Foreign { .. } | Failure::NoNamespace { .. } | Failure::Unjustified { .. } => true,
+            Failure::Foreign { .. }
+            | Failure::NoNamespace { .. }
+            | Failure::Twice { .. }
+            | Failure::Unjustified { .. } => true,
             Failure::Effect { .. } => false,
         }
     }
@@ -67,6 +76,7 @@ impl Failure {
             Failure::Write(_) => "WriteFailed",
             Failure::Foreign { .. } => "ChildNotOwned",
             Failure::NoNamespace { .. } => "ChildWithoutNamespace",
+            Failure::Twice { .. } => "ChildTwice",
             Failure::Unjustified { .. } => "DeleteUnjustified",
             Failure::Effect { .. } => "EffectFailed",
         };

@@ -2,7 +2,7 @@
 
 use windlass_core::{Kind, ObjectKey};
 
-use super::{Executor, Parent, Pass};
+use super::{Executor, Parent, Pass, is_among};
 use crate::cache::{ObjectMetadata, ReadError};
 
 /// The finalizer by which a user says that the children should outlive the parent.
@@ -36,7 +36,7 @@ impl Executor {
                 }
             };
             for child in children {
-                let is_planned = planned.iter().any(|(kind, key)| *kind == owned.kind && *key == child.key);
+                let is_planned = is_among(planned, &owned.kind, &child.key);
                 let is_ours = child.controller.as_ref().is_some_and(|owner| owner.uid == parent.uid);
                 match is_ours && !is_planned {
                     true if child.deletion.is_some() => left.going += 1,

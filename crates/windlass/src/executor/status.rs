@@ -17,7 +17,7 @@ use crate::write::{Error, Target};
 pub const STALLED: &str = "Stalled";
 
 /// Whether statuses of this kind have conditions. Found out by trying: the server refuses a field that the schema does not
-/// have. The condition is then left out, and the problem shows in the log and in Events only.
+/// have, and does not find a status where the kind has none. The condition is then left out, and the problem shows in the log and in Events only.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     missing: AtomicBool,
@@ -42,7 +42,9 @@ impl Pass<'_> {
             let wanted = self.executor.status(&self.parent, plan.status.as_ref(), shown);
             let Some(wanted) = wanted else { return };
             match self.write_status(&wanted).await {
-                Err(Error::Invalid { what, source }) if shown.is_some() => {
+                Err(Error::Invalid { what, source } | Error::NotFound { what, source })
+                    if shown.is_some() =>
+                {
                     tracing::debug!(call = what, error = %source, "the status has no conditions to show a problem in");
                     conditions.store(true, Ordering::Relaxed);
                     shown = None;

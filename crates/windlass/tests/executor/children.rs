@@ -6,10 +6,10 @@ use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, PostParams};
 use serde_json::{Value, json};
-use windlass::core::{Action, Child, Kind, ObjectKey, Outcome};
+use windlass::core::{Action, Child, Kind, ObjectKey, Outcome, Plan};
 use windlass::executor::Failure;
 
-use crate::world::{World, child, map, plan};
+use crate::world::{WidgetPlan, World, child, map, plan};
 
 #[tokio::test]
 async fn a_world_as_planned_is_not_written_to() {
@@ -176,6 +176,36 @@ async fn one_child_that_is_refused_leaves_the_others_alone() {
     assert!(report.failures[0].is_lasting());
     assert_eq!(report.failures[0].to_string(), "cannot apply ConfigMap default/bad: invalid");
     assert_eq!(world.data("good").await, json!({"k": "1"}));
+}
+
+#[tokio::test]
+async fn a_child_that_the_plan_has_twice_is_applied_once() {
+    let world = World::new().await;
+    let report = world.pass(&plan([map("a", json!({"k": "1"})), map("a", json!({"k": "2"}))])).await;
+    assert_eq!(report.failures[0].to_string(), "cannot apply ConfigMap default/a: the plan has it twice");
+    assert_eq!(world.data("a").await, json!({"k": "1"}));
+}
+
+#[tokio::test]
+async fn a_child_can_be_replaced_in_one_pass() {
+    let world = World::new().await;
+    let fixed = |value: &str| child::<ConfigMap>("a", json!({"data": {"k": value}, "immutable": true}));
+    world.settle(&plan([fixed("1")])).await;
+    let report = world.pass(&plan([fixed("2")])).await;
+    assert!(report.failures[0].is_lasting(), "{report:?}");
+    let old = world.map("a").await.unwrap();
+    let mut replace: WidgetPlan = Plan::new().delete(&old, "its data cannot change");
+    replace.actions.extend(plan([fixed("2")]).actions);
+    let report = world.pass(&replace).await;
+    assert!(report.failures.is_empty() && !report.conflicted, "{report:?}");
+    assert_eq!(world.data("a").await, json!({"k": "2"}));
+    // A delete of what is gone is done, and nothing to look at again.
+    let gone: WidgetPlan = Plan::new().delete(&old, "its data cannot change");
+    let world = World::with_owned(&world, false).await;
+    world.api::<ConfigMap>().delete("a", &DeleteParams::default()).await.unwrap();
+    world.caught_up().await;
+    let report = world.pass(&gone).await;
+    assert_eq!((report.writes.len(), report.failures.len(), report.outcome), (0, 0, Outcome::AwaitChange));
 }
 
 #[tokio::test]

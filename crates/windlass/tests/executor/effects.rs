@@ -43,9 +43,9 @@ async fn an_effect_that_fails_is_reported_with_its_cause() {
 #[tokio::test]
 async fn a_preview_says_what_a_pass_would_do_and_does_nothing() {
     let world = World::with(|executor| executor.finalizer(FINALIZER)).await;
-    world.settle(&plan([map("a", json!({"k": "1", "old": "x"})), map("gone", json!({}))])).await;
     let secret = child::<Secret>("s", json!({"stringData": {"password": "hunter2"}}));
-    world.settle(&plan([map("a", json!({"k": "1", "old": "x"})), map("gone", json!({})), secret])).await;
+    let before = plan([map("a", json!({"k": "1", "old": "x"})), map("gone", json!({})), secret]);
+    world.settle(&before.status(phase("Idle"))).await;
     let secret = child::<Secret>("s", json!({"stringData": {"password": "hunter3"}}));
     let next = plan([map("a", json!({"k": "2"})), map("new", json!({})), secret]);
     let next = next.effect(Ring("bell")).status(phase("Up"));

@@ -1,6 +1,7 @@
 //! The status is last, true, and written on change only.
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use windlass::core::{Outcome, Plan};
@@ -137,5 +138,24 @@ async fn a_status_without_conditions_is_written_without_one() {
     assert!(report.failures.is_empty(), "{report:?}");
     assert_eq!(live(&world).await, json!({"phase": "Down"}));
     let (_, mutations) = world.mutations_of(world.pass(&terminal)).await;
+    assert_eq!(mutations, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_kind_without_a_status_shows_nothing_and_fails_nothing() {
+    let world = World::new().await;
+    let mut crd = json!(<Widget as kube::CustomResourceExt>::crd());
+    crd["spec"]["versions"][0].as_object_mut().unwrap().remove("subresources");
+    let params = PatchParams { field_manager: Some("test".to_owned()), ..PatchParams::default() };
+    let crds: kube::Api<kube::core::DynamicObject> = kube::Api::all_with(
+        world.cluster.client(),
+        &windlass::core::Kind::of::<CustomResourceDefinition>().resource,
+    );
+    let remove = Patch::Merge(json!({"spec": {"versions": crd["spec"]["versions"]}}));
+    crds.patch("widgets.test.example.com", &params, &remove).await.unwrap();
+    let report = world.pass(&Plan::new().terminal("TooLarge", "9 is more than 3")).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let (_, mutations) =
+        world.mutations_of(world.pass(&Plan::new().terminal("TooLarge", "9 is more than 3"))).await;
     assert_eq!(mutations, [""; 0]);
 }
