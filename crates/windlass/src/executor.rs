@@ -72,8 +72,8 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// What was written, in order: `apply ConfigMap default/one`.
     pub writes: Vec<String>,
-    /// Whether something had changed since it was looked at. That is no failure, and to look again is enough; where it
-    /// goes on, it should happen less and less often.
+    /// Whether something had changed since it was looked at. That is no failure: the outcome is to look again soon, and
+    /// where it goes on, less and less often.
     pub conflicted: bool,
 }
 
@@ -143,15 +143,14 @@ impl Executor {
             is_waiting: false,
             is_verified: false,
         };
-        if !pass.may_begin(plan).await {
-            return pass.report;
-        }
-        pass.children(plan).await;
-        pass.effect(plan, effects).await;
-        if pass.is_clean(plan) {
-            pass.remove_finalizer().await;
-        } else {
-            pass.status(plan).await;
+        if pass.may_begin(plan).await {
+            pass.children(plan).await;
+            pass.effect(plan, effects).await;
+            if pass.is_clean(plan) {
+                pass.remove_finalizer().await;
+            } else {
+                pass.status(plan).await;
+            }
         }
         pass.end()
     }
@@ -171,6 +170,10 @@ struct Pass<'a> {
     /// Whether the server was asked if the parent is what was planned for.
     is_verified: bool,
 }
+
+/// How soon to look again after a conflict; twice as late with each that follows, up to the maximum.
+const CONFLICT: Duration = Duration::from_millis(5);
+const CONFLICT_MAX: Duration = Duration::from_secs(30);
 
 /// How soon to look again at what no watch tells us of.
 const UNWATCHED: Duration = Duration::from_secs(5);
@@ -332,7 +335,12 @@ impl Pass<'_> {
     }
 
     fn end(mut self) -> Report {
-        if self.is_changed || self.report.conflicted {
+        let conflicts = self.executor.memory.conflicts(&self.parent.uid, self.report.conflicted);
+        if self.report.conflicted {
+            // Where a watch has failed, our view stays old, and each look at it is the same conflict again.
+            let delay = CONFLICT.saturating_mul(2u32.saturating_pow(conflicts - 1)).min(CONFLICT_MAX);
+            self.report.outcome = Outcome::After(self.executor.env.jittered(delay, 0.5));
+        } else if self.is_changed {
             self.report.outcome = Outcome::Again;
         }
         self.report

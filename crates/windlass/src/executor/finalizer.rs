@@ -64,9 +64,6 @@ impl Pass<'_> {
             }
             Err(error) => {
                 self.failed(Failure::Write(error));
-                if self.report.conflicted {
-                    self.report.outcome = Outcome::Again;
-                }
                 false
             }
         }

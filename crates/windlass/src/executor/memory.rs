@@ -1,4 +1,4 @@
-//! Which differences an apply does not end.
+//! What an executor remembers: which differences an apply does not end, and how often it came too late.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,15 @@ use windlass_core::{Kind, ObjectKey};
 /// Only of an apply that changed nothing: one that changes something may leave it half done. A map of a custom resource
 /// that is emptied is null at first, and empty after the second apply.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<BTreeMap<String, BTreeMap<Slot, Fingerprint>>>);
+pub(super) struct Memory(Mutex<BTreeMap<String, OfParent>>);
+
+/// What is remembered of a parent.
+#[derive(Debug, Default)]
+struct OfParent {
+    settled: BTreeMap<Slot, Fingerprint>,
+    /// How many passes in a row found that something had changed.
+    conflicts: u32,
+}
 
 /// A child, or the status where there is none.
 pub(super) type Slot = Option<(String, ObjectKey)>;
@@ -45,23 +53,36 @@ impl Memory {
 
     /// Whether an apply of this changed nothing before.
     pub fn is_settled(&self, parent: &str, slot: &Slot, now: Fingerprint) -> bool {
-        self.lock(|of| of.get(parent).and_then(|slots| slots.get(slot)) == Some(&now))
+        self.lock(|all| all.get(parent).and_then(|of| of.settled.get(slot)) == Some(&now))
     }
 
     /// An apply of this changed nothing.
     pub fn settle(&self, parent: &str, slot: Slot, now: Fingerprint) {
-        self.lock(|of| {
-            of.entry(parent.to_owned()).or_default().insert(slot, now);
-        });
+        self.lock(|all| all.entry(parent.to_owned()).or_default().settled.insert(slot, now));
+    }
+
+    /// A pass ended with a conflict or without. Says how many in a row did.
+    pub fn conflicts(&self, parent: &str, conflicted: bool) -> u32 {
+        self.lock(|all| match conflicted {
+            true => {
+                let of = all.entry(parent.to_owned()).or_default();
+                of.conflicts = of.conflicts.saturating_add(1);
+                of.conflicts
+            }
+            false => {
+                if let Some(of) = all.get_mut(parent) {
+                    of.conflicts = 0;
+                }
+                0
+            }
+        })
     }
 
     pub fn forget(&self, parent: &str) {
-        self.lock(|of| {
-            of.remove(parent);
-        });
+        self.lock(|all| all.remove(parent));
     }
 
-    fn lock<T>(&self, use_it: impl FnOnce(&mut BTreeMap<String, BTreeMap<Slot, Fingerprint>>) -> T) -> T {
+    fn lock<T>(&self, use_it: impl FnOnce(&mut BTreeMap<String, OfParent>) -> T) -> T {
         use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

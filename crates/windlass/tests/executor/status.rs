@@ -1,11 +1,13 @@
 //! The status is last, true, and written on change only.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use windlass::core::{Outcome, Plan};
-use windlass::executor::STALLED;
+use windlass::executor::{Parent, STALLED};
 
 use crate::world::{Widget, WidgetPlan, WidgetStatus, World, map, phase, plan};
 
@@ -71,10 +73,33 @@ async fn the_status_of_an_old_view_is_not_written() {
     world.api::<Widget>().patch("one", &PatchParams::default(), &patch).await.unwrap();
     let report = world.pass(&Plan::new().status(phase("Up"))).await;
     assert!(
-        report.conflicted && report.failures.is_empty() && report.outcome == Outcome::Again,
+        report.conflicted && report.failures.is_empty() && matches!(report.outcome, Outcome::After(_)),
         "{report:?}"
     );
     assert_eq!(live(&world).await, Value::Null);
+}
+
+#[tokio::test]
+async fn an_old_view_that_stays_old_is_looked_at_less_and_less_often() {
+    let mut world = World::new().await;
+    world.stop_watching();
+    let parent = world.parent();
+    world.edit_unseen("one", json!({"spec": {"size": 2}})).await;
+    let plan: WidgetPlan = Plan::new().status(phase("Up"));
+    let mut delays = Vec::new();
+    for _ in 0..20 {
+        let Outcome::After(delay) = world.pass_for(&parent, &plan).await.outcome else {
+            panic!("no conflict")
+        };
+        delays.push(delay);
+    }
+    assert!(delays[0] < Duration::from_millis(10) && delays[19] >= Duration::from_secs(30), "{delays:?}");
+    // One pass that finds the world as it was looked at ends it.
+    let live = world.api::<Widget>().get("one").await.unwrap();
+    let current = Parent::new(windlass::core::Kind::of::<Widget>(), &live);
+    assert_eq!(world.pass_for(&current, &plan).await.outcome, Outcome::AwaitChange);
+    let Outcome::After(delay) = world.pass_for(&parent, &plan).await.outcome else { panic!("no conflict") };
+    assert!(delay < Duration::from_millis(10), "{delay:?}");
 }
 
 #[tokio::test]

@@ -207,6 +207,11 @@ impl World {
         self.caught_up().await;
     }
 
+    /// What somebody else does to the widget while nobody watches.
+    pub async fn edit_unseen(&self, name: &str, patch: Value) {
+        self.api::<Widget>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
     pub async fn map(&self, name: &str) -> Option<ConfigMap> {
         self.api::<ConfigMap>().get_opt(name).await.unwrap()
     }
