@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{Kind, ObjectKey};
 
-use super::managed::{Ours, ours};
+use super::managed::Ours;
 use crate::env::panic_message;
 
 /// What can be cached: all types of `k8s-openapi`, custom resources, `DynamicObject`, `PartialObjectMeta<K>`.
@@ -84,7 +84,7 @@ impl<K: Cached> Decoder<K> {
 
     fn finish(&self, mut object: K) -> Result<Decoded<K>, DecodeError> {
         let entries = object.meta_mut().managed_fields.take().unwrap_or_default();
-        let ours = ours(&entries, &self.manager);
+        let ours = Ours::of(entries, &self.manager);
         let meta = object.meta();
         if meta.name.is_none() {
             return Err(DecodeError::Metadata);

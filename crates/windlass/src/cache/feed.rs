@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::decode::{Cached, DecodeError, Head};
+use super::delta::Signal;
 use super::health::{State, Target};
 use super::informer::Inner;
 use super::observe::Observer;
-use super::store::{Listed, Span};
+use super::store::{Listed, Span, Store};
 use crate::env::Env;
 use crate::source::{self, Sink};
 
@@ -33,9 +34,13 @@ impl<K: Cached> Feed<K> {
         Feed { informer, target, wiring }
     }
 
-    fn hear(&self) {
+    /// Changes the store by something that was heard from the server.
+    fn heard<T>(&self, change: impl FnOnce(&mut Store<K>, &Span) -> (T, Vec<Signal<K>>)) -> T {
         let (span, now) = (&self.wiring.span, self.wiring.env.moment());
-        self.informer.change(|store| (store.heard(span, now), Vec::new()));
+        self.informer.change(|store| {
+            store.heard(span, now);
+            change(store, span)
+        })
     }
 
     /// One object that does not decode does not stop the others.
@@ -48,8 +53,7 @@ impl<K: Cached> Feed<K> {
         };
         let version = head.version();
         if let Some(version) = version {
-            let span = &self.wiring.span;
-            self.informer.change(|store| (store.skipped(span, head.key(), version), Vec::new()));
+            self.heard(|store, span| (store.skipped(span, head.key(), version), Vec::new()));
         }
         tracing::warn!(%kind, object = %head.key(), error, "object does not decode and is skipped");
         self.wiring.observer.undecodable(&self.target, &head.reference(kind), &error);
@@ -63,12 +67,11 @@ impl<K: Cached> Sink for Feed<K> {
     }
 
     fn applied(&self, json: &RawValue) -> Option<u64> {
-        self.hear();
         match self.informer.decoder.raw(json) {
             Ok(decoded) => {
-                let new = self.informer.incoming(decoded);
+                let new = self.informer.observed(decoded);
                 let version = new.version;
-                self.informer.change(|store| ((), store.applied(&self.wiring.span, new)));
+                self.heard(|store, span| ((), store.applied(span, new)));
                 Some(version)
             }
             Err(error) => self.skip(json, &error),
@@ -76,24 +79,20 @@ impl<K: Cached> Sink for Feed<K> {
     }
 
     fn deleted(&self, json: &RawValue) -> Option<u64> {
-        self.hear();
         let head = Head::read(json)?;
         let version = head.version()?;
-        let (span, key) = (&self.wiring.span, head.key());
-        self.informer.change(|store| ((), store.deleted(span, &key, head.uid(), version)));
+        self.heard(|store, span| ((), store.deleted(span, &head.key(), head.uid(), version)));
         Some(version)
     }
 
     fn end(&self, version: u64) -> Listed {
-        self.hear();
-        let listed = self.informer.change(|store| store.list_ends(&self.wiring.span, version));
+        let listed = self.heard(|store, span| store.list_ends(span, version));
         self.informer.progress.notify_waiters();
         listed
     }
 
     fn bookmark(&self, version: u64) {
-        self.hear();
-        self.informer.change(|store| (store.bookmark(&self.wiring.span, version), Vec::new()));
+        self.heard(|store, span| (store.bookmark(span, version), Vec::new()));
     }
 
     fn failed(&self, error: &source::Error) {

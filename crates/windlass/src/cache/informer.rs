@@ -187,15 +187,39 @@ impl<K: Cached> Inner<K> {
         }
     }
 
+    /// What came by the stream, as the store takes it.
+    pub(super) fn observed(&self, decoded: Decoded<K>) -> Incoming<K> {
+        let ours_since = self.ours_since(&decoded);
+        Incoming { ours_since, ..self.incoming(decoded) }
+    }
+
     /// What was decoded, as the store takes it.
     pub(super) fn incoming(&self, decoded: Decoded<K>) -> Incoming<K> {
         let Decoded { key, object, version, ours } = decoded;
-        let owned = self.owned.load(Ordering::Relaxed);
-        let managed = ours.applied.filter(|_| owned).map(|set| {
+        let applied = self.owned.load(Ordering::Relaxed).then(|| ours.applied()).flatten();
+        let managed = applied.map(|set| {
             let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
             sets.intern(&set)
         });
-        Incoming { key, object: Arc::new(object), version, managed, mark: ours.mark, alone: ours.alone }
+        let object = Arc::new(object);
+        Incoming { key, object, version, managed, mark: ours.mark, alone: ours.alone, ours_since: None }
+    }
+
+    /// The version that is there, if our own manager can be seen to have made the step from it. To look costs some time,
+    /// so it is done only where our manager was the last to write, by the second.
+    fn ours_since(&self, decoded: &Decoded<K>) -> Option<u64> {
+        if !decoded.ours.latest {
+            return None;
+        }
+        let (old, version) = {
+            let store = self.read();
+            (store.get(&decoded.key)?.clone(), store.version(&decoded.key)?)
+        };
+        if version >= decoded.version || old.meta().uid != decoded.object.meta().uid {
+            return None;
+        }
+        let (old, new) = (serde_json::to_value(&*old).ok()?, serde_json::to_value(&decoded.object).ok()?);
+        decoded.ours.changed(&old, &new).then_some(version)
     }
 
     /// Takes in what another declaration of the same wants on top.

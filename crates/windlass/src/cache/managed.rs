@@ -5,15 +5,83 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use serde_json::{Map, Value};
 
 /// What an object's `managedFields` say of one manager.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Ours {
-    /// The set of fields that it applied, as JSON.
-    pub(super) applied: Option<String>,
+    entries: Vec<ManagedFieldsEntry>,
     pub(super) mark: Mark,
     /// Whether nobody else ever wrote to the object.
     pub(super) alone: bool,
+    /// Whether nobody else wrote to it later, by the second.
+    pub(super) latest: bool,
+}
+
+impl Ours {
+    /// Reads the entries of one manager.
+    pub(super) fn of(entries: Vec<ManagedFieldsEntry>, manager: &str) -> Ours {
+        let is_ours = |entry: &ManagedFieldsEntry| entry.manager.as_deref() == Some(manager);
+        let (entries, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_ours);
+        let mark = Mark {
+            seconds: entries.iter().map(seconds).max().unwrap_or_default(),
+            entries: u8::try_from(entries.len()).unwrap_or(u8::MAX),
+        };
+        let latest = others.iter().map(seconds).all(|other| other <= mark.seconds);
+        Ours { latest: latest && !entries.is_empty(), alone: others.is_empty(), entries, mark }
+    }
+
+    /// The set of fields that it applied to the whole object, as JSON.
+    pub(super) fn applied(&self) -> Option<String> {
+        let is_apply = |entry: &&ManagedFieldsEntry| {
+            entry.operation.as_deref() == Some("Apply")
+                && entry.subresource.as_deref().unwrap_or_default().is_empty()
+        };
+        let set = self.entries.iter().find(is_apply)?.fields_v1.as_ref()?;
+        Some(set.0.to_string())
+    }
+
+    /// Whether a field that is the manager's has another value in `new` than in `old`, the version before it. Then this
+    /// manager wrote `new`: whoever else changes a field takes it away from its managers.
+    pub(super) fn changed(&self, old: &Value, new: &Value) -> bool {
+        let sets = self.entries.iter().filter_map(|entry| entry.fields_v1.as_ref());
+        sets.into_iter().any(|set| differs(&set.0, Some(old), Some(new)))
+    }
+}
+
+fn seconds(entry: &ManagedFieldsEntry) -> u32 {
+    entry.time.as_ref().and_then(|time| u32::try_from(time.0.as_second()).ok()).unwrap_or_default()
+}
+
+/// Whether anything that a set of fields names is different.
+fn differs(set: &Value, old: Option<&Value>, new: Option<&Value>) -> bool {
+    let Some(members) = set.as_object().filter(|members| !members.is_empty()) else { return old != new };
+    members.iter().any(|(name, set)| {
+        let (old, new) = (part(name, old), part(name, new));
+        match name.as_str() {
+            // The thing itself: what is in it may be others'.
+            "." => old.is_some() != new.is_some(),
+            _ => differs(set, old, new),
+        }
+    })
+}
+
+/// The part of a value that a name of a set stands for: `f:` a field, `k:` an item by its keys, `v:` an item that is this
+/// value, `.` all of it.
+fn part<'a>(name: &str, value: Option<&'a Value>) -> Option<&'a Value> {
+    let items = || value?.as_array().map(|items| items.iter());
+    match name.split_once(':') {
+        Some(("f", field)) => value?.get(field),
+        Some(("k", keys)) => {
+            let keys: Map<String, Value> = serde_json::from_str(keys).ok()?;
+            items()?.find(|item| keys.iter().all(|(key, value)| item.get(key) == Some(value)))
+        }
+        Some(("v", text)) => {
+            let wanted: Value = serde_json::from_str(text).ok()?;
+            items()?.find(|item| **item == wanted)
+        }
+        _ => value,
+    }
 }
 
 /// The traces of a manager's writes on an object: how many entries it has, and the time of the latest.
@@ -39,26 +107,6 @@ impl Mark {
     pub(super) fn is_none(self) -> bool {
         self == Mark::default()
     }
-}
-
-/// Reads the entries of one manager.
-pub(super) fn ours(entries: &[ManagedFieldsEntry], manager: &str) -> Ours {
-    let mut ours = Ours { alone: !entries.is_empty(), ..Ours::default() };
-    for entry in entries {
-        if entry.manager.as_deref() != Some(manager) {
-            ours.alone = false;
-            continue;
-        }
-        ours.mark.entries = ours.mark.entries.saturating_add(1);
-        let seconds = entry.time.as_ref().map_or(0, |time| time.0.as_second());
-        let seconds = u32::try_from(seconds).unwrap_or_default();
-        ours.mark.seconds = ours.mark.seconds.max(seconds);
-        let whole = entry.subresource.as_deref().unwrap_or_default().is_empty();
-        if whole && entry.operation.as_deref() == Some("Apply") {
-            ours.applied = entry.fields_v1.as_ref().map(|fields| fields.0.to_string());
-        }
-    }
-    ours
 }
 
 /// Gives equal texts one place in memory, for as long as somebody holds it.
@@ -97,10 +145,11 @@ impl Interner {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
 
-    fn entries(value: serde_json::Value) -> Vec<ManagedFieldsEntry> {
+    use super::*;
+
+    fn entries(value: Value) -> Vec<ManagedFieldsEntry> {
         serde_json::from_value(value).unwrap()
     }
 
@@ -112,10 +161,40 @@ mod tests {
             {"manager": "us", "operation": "Update", "subresource": "status", "time": "2026-01-01T00:00:05Z",
              "fieldsV1": {"f:status": {}}},
         ]));
-        let ours = ours(&entries, "us");
-        assert_eq!(ours.applied.as_deref(), Some(r#"{"f:data":{}}"#));
-        assert!(!ours.alone);
+        let ours = Ours::of(entries, "us");
+        assert_eq!(ours.applied().as_deref(), Some(r#"{"f:data":{}}"#));
+        assert_eq!((ours.alone, ours.latest), (false, false));
         assert_eq!(ours.mark, Mark { seconds: 1_767_225_605, entries: 2 });
+    }
+
+    #[test]
+    fn a_field_of_ours_with_another_value_is_our_doing() {
+        let set = json!({
+            "f:metadata": {"f:labels": {"f:app": {}}, "f:finalizers": {".": {}, "v:\"ours\"": {}}},
+            "f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:name": {}, "f:image": {}}}},
+        });
+        let entries = entries(json!([{"manager": "us", "operation": "Apply", "fieldsV1": set}]));
+        let ours = Ours::of(entries, "us");
+        let old = json!({
+            "metadata": {"labels": {"app": "a", "other": "x"}, "finalizers": ["ours"]},
+            "spec": {"containers": [{"name": "side", "image": "1"}, {"name": "web", "image": "1", "tty": true}]},
+            "status": {"ready": 1},
+        });
+        let check = |pointer: &str, value: Value| {
+            let mut new = old.clone();
+            *new.pointer_mut(pointer).unwrap() = value;
+            ours.changed(&old, &new)
+        };
+        assert!(!ours.changed(&old, &old));
+        assert!(check("/metadata/labels/app", json!("b")));
+        assert!(check("/spec/containers/1/image", json!("2")));
+        assert!(check("/metadata/finalizers", json!([])));
+        // None of these is ours.
+        assert!(!check("/metadata/labels/other", json!("y")));
+        assert!(!check("/metadata/finalizers", json!(["theirs", "ours"])));
+        assert!(!check("/spec/containers/0/image", json!("2")));
+        assert!(!check("/spec/containers/1/tty", json!(false)));
+        assert!(!check("/status", json!({})));
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(super) struct Incoming<K> {
     pub(super) mark: Mark,
     /// Nobody but our own manager ever wrote to it.
     pub(super) alone: bool,
+    /// Our own manager is seen to have changed it since this version.
+    pub(super) ours_since: Option<u64>,
 }
 
 /// What a complete list came to.
@@ -355,7 +357,7 @@ impl<K: Resource> Store<K> {
     fn is_ours(&self, new: &Incoming<K>) -> bool {
         let old = self.objects.get(&new.key);
         match old.filter(|old| old.object.meta().uid == new.object.meta().uid) {
-            Some(old) => new.mark.is_after(old.mark),
+            Some(old) => new.mark.is_after(old.mark) || new.ours_since == Some(old.version),
             None => new.alone && !new.mark.is_none(),
         }
     }

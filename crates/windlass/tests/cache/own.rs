@@ -62,8 +62,7 @@ async fn the_event_comes_first() {
     absorb(&running, &answer);
     assert_eq!(running.notes.take(), ["own child"], "what was told is taken back");
 
-    // The server notes times by the second.
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    // In the same second, so that the times that the server notes say nothing.
     let answer = apply(&cluster, "child", "2").await;
     settle().await;
     absorb(&running, &answer);

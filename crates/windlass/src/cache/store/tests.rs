@@ -19,7 +19,15 @@ fn object(name: &str, uid: &str, version: u64) -> Incoming<ConfigMap> {
     object.metadata.uid = Some(uid.to_owned());
     object.metadata.resource_version = Some(version.to_string());
     let object = Arc::new(object);
-    Incoming { key: key(name), object, version, managed: None, mark: Mark::default(), alone: false }
+    Incoming {
+        key: key(name),
+        object,
+        version,
+        managed: None,
+        mark: Mark::default(),
+        alone: false,
+        ours_since: None,
+    }
 }
 
 /// The same object, last written by our own manager at this time.
