@@ -26,8 +26,8 @@ mod elector;
 mod record;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -153,7 +153,11 @@ impl Election {
         recorder: Recorder,
     ) -> Result<Election, Invalid> {
         settings.check()?;
-        let state = Arc::new(State { until: AtomicU64::new(0), led: CancellationToken::new() });
+        let state = Arc::new(State {
+            until: AtomicU64::new(0),
+            led: CancellationToken::new(),
+            given_back: AtomicBool::new(false),
+        });
         let leadership = Leadership { by_lease: Some((env.clone(), state.clone())) };
         let metrics = metrics.election(&settings.name);
         metrics.leading(false);
@@ -190,6 +194,8 @@ struct State {
     until: AtomicU64,
     /// Cancelled once this process leads. It does not come back: one that has lost ends.
     led: CancellationToken,
+    /// Whether it stopped to lead of its own will.
+    given_back: AtomicBool,
 }
 
 impl Leadership {
@@ -206,6 +212,13 @@ impl Leadership {
         }
     }
 
+    /// Whether this process led and lost it: whatever it believes is old, and it sends nothing any more, not even Events.
+    pub fn has_lost(&self) -> bool {
+        self.by_lease.as_ref().is_some_and(|(_, state)| {
+            state.led.is_cancelled() && !self.is_leader() && !state.given_back.load(Ordering::SeqCst)
+        })
+    }
+
     /// Waits until this process leads.
     pub async fn leading(&self) {
         if let Some((_, state)) = &self.by_lease {
@@ -217,6 +230,17 @@ impl Leadership {
 impl Fence for Leadership {
     fn may_write(&self) -> bool {
         self.is_leader()
+    }
+}
+
+/// The fence of what is only told, such as Events: those who stand by and those who gave the lease back may tell, one who
+/// [has lost](Leadership::has_lost) may not. Empty until the leadership is known.
+#[derive(Debug, Default)]
+pub(crate) struct Telling(pub OnceLock<Leadership>);
+
+impl Fence for Telling {
+    fn may_write(&self) -> bool {
+        self.0.get().is_none_or(|leadership| !leadership.has_lost())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -71,11 +72,16 @@ impl Elector {
         tracing::info!(lease = self.settings.name, identity = self.settings.identity, "this process leads");
         self.state.led.cancel();
         let kept = self.keep(renewed, &stop).await;
+        self.state.given_back.store(kept.is_ok(), Ordering::SeqCst);
         // Whatever comes now, no write does.
         self.state.lead_until(Moment::START);
         self.metrics.leading(false);
         match &kept {
-            Ok(()) => self.release().await,
+            Ok(()) => {
+                self.release().await;
+                self.tell("Lose", "stopped leading");
+            }
+            // The cluster is told by who leads now.
             Err(lost) => tracing::error!(
                 lease = self.settings.name,
                 identity = self.settings.identity,
@@ -83,7 +89,6 @@ impl Elector {
                 "this process no longer leads"
             ),
         }
-        self.tell("Lose", "stopped leading");
         kept
     }
 

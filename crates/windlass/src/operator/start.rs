@@ -15,7 +15,7 @@ use crate::cache::{Cache, Namespaces, Reporter};
 use crate::client::{self, ConnectError, Retry, Server};
 use crate::context::Shared;
 use crate::controller::{AnyController, Wired};
-use crate::election::{self, Election, Leadership};
+use crate::election::{self, Election, Leadership, Telling};
 use crate::env::Env;
 use crate::events::Recorder;
 use crate::health::Checks;
@@ -107,16 +107,17 @@ impl Operator {
         let probes = http::bind("probes", &settings.health_address).await?;
         let shown = http::bind("metrics", &settings.metrics_address).await?;
         let addresses = (probes.as_ref().map(Listening::address), shown.as_ref().map(Listening::address));
-        let plain = client(&|_| ())?;
         if settings.install_crds {
-            crds::install(&plain, &env, self.name, &self.crds).await?;
+            crds::install(&client(&|_| ())?, &env, self.name, &self.crds).await?;
         }
         let identity = match &settings.election {
             Some(election) => election.identity.clone(),
             None => election::identity(&env),
         };
         let told = CancellationToken::new();
-        let (recorder, events) = Recorder::start(plain, &env, &metrics, self.name, &identity, told.clone());
+        let telling = Arc::new(Telling::default());
+        let teller = client(&|settings| settings.fence = Some(telling.clone()))?;
+        let (recorder, events) = Recorder::start(teller, &env, &metrics, self.name, &identity, told.clone());
         let election = match settings.election {
             // The election tries again at its own pace.
             Some(settings) => {
@@ -126,6 +127,8 @@ impl Operator {
             None => None,
         };
         let leadership = election.as_ref().map_or_else(Leadership::always, Election::leadership);
+        // Nobody else sets it.
+        let _ = telling.0.set(leadership.clone());
         let rules = settings.only_declared_calls.then(|| self.rules());
         let client = client(&|settings| {
             settings.guard = rules.clone();

@@ -108,19 +108,25 @@ async fn one_leads_and_the_other_follows_when_it_is_stopped() {
     assert!(!a.leadership.is_leader());
     let spec = lease(&cluster).await.spec.unwrap();
     assert_eq!((spec.holder_identity.as_deref(), spec.lease_transitions), (Some("bb"), Some(1)));
-    seconds(1).await;
-    let events: Api<Event> = Api::namespaced(cluster.client(), "default");
-    let mut notes: Vec<String> =
-        events.list(&ListParams::default()).await.unwrap().into_iter().map(told).collect();
-    notes.sort();
+    assert!(!a.leadership.has_lost(), "who gave the lease back has not lost it");
     assert_eq!(
-        notes,
+        notes(&cluster).await,
         [
             "Lease foobar: LeaderElection: a became leader",
             "Lease foobar: LeaderElection: a stopped leading",
             "Lease foobar: LeaderElection: bb became leader"
         ]
     );
+}
+
+/// All Events, a second from now.
+async fn notes(cluster: &TestCluster) -> Vec<String> {
+    seconds(1).await;
+    let events: Api<Event> = Api::namespaced(cluster.client(), "default");
+    let mut notes: Vec<String> =
+        events.list(&ListParams::default()).await.unwrap().into_iter().map(told).collect();
+    notes.sort();
+    notes
 }
 
 fn told(event: Event) -> String {
@@ -236,6 +242,8 @@ async fn a_leader_whose_lease_was_taken_has_lost_at_once() {
     assert_eq!(lost.to_string(), "the lease is held by thief");
     assert!(a.env.moment() - start <= Duration::from_secs(2));
     assert_eq!(holder(&cluster).await.as_deref(), Some("thief"), "it does not take it back");
+    assert!(a.leadership.has_lost());
+    assert_eq!(notes(&cluster).await, ["Lease foobar: LeaderElection: a became leader"], "and is silent");
 }
 
 #[tokio::test(start_paused = true)]
