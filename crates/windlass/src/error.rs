@@ -5,6 +5,8 @@ use std::fmt;
 
 use windlass_core::Problem;
 
+use crate::cache::ReadError;
+
 /// Why a pass failed.
 ///
 /// Every error of another library becomes one by `?`, and is tried again with a growing delay. What no retry can mend
@@ -30,6 +32,18 @@ impl Error {
     /// What is wrong, where only a change of the spec can mend it.
     pub fn problem(&self) -> Option<&Problem> {
         self.terminal.as_ref()
+    }
+
+    /// Whether the cache does not know a kind yet. The informer of that kind has told why, once for all objects.
+    pub(crate) fn is_of_cache(&self) -> bool {
+        let mut layer: Option<&(dyn StdError + 'static)> = Some(&*self.source);
+        while let Some(error) = layer {
+            if matches!(error.downcast_ref(), Some(ReadError::NotSynced { .. })) {
+                return true;
+            }
+            layer = error.source();
+        }
+        false
     }
 
     /// The error and what caused it, in one line.
@@ -80,6 +94,17 @@ mod tests {
         let error = Error::from(Layer(std::io::Error::other("connection refused")));
         assert_eq!(error.to_string(), "cannot read the member list: connection refused");
         assert_eq!(error.problem(), None);
+    }
+
+    #[test]
+    fn what_the_cache_does_not_know_yet_is_told_from_other_errors() {
+        let why = || ReadError::NotSynced { kind: "ConfigMap".to_owned(), why: "forbidden".to_owned() };
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot tell what is there")]
+        struct Above(#[source] ReadError);
+        assert!(Error::from(why()).is_of_cache());
+        assert!(Error::from(Above(why())).is_of_cache());
+        assert!(!Error::from(std::io::Error::other("refused")).is_of_cache());
     }
 
     #[test]

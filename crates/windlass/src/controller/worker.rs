@@ -161,7 +161,12 @@ impl<K: Cached> Worker<K> {
             Ok(Ok(Err(error))) => match error.problem() {
                 Some(problem) => self.stalled(&object, &problem.reason, &error.to_string(), generation),
                 None => {
-                    tracing::warn!(attempt = ctx.attempt(), %error, "reconcile failed");
+                    let attempt = ctx.attempt();
+                    // A kind that cannot be read is told of once, by its informer, and not by everyone who reads it.
+                    match error.is_of_cache() {
+                        true => tracing::debug!(attempt, %error, "reconcile failed"),
+                        false => tracing::warn!(attempt, %error, "reconcile failed"),
+                    }
                     self.failed(&object, "ReconcileFailed", error.to_string(), generation)
                 }
             },
