@@ -38,10 +38,11 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	cargo build --release -p windlass-cli -p windlass-bench
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
-conformance: ## Send the same requests to us and to the real kube-apiserver 1.36, and compare the answers
-	@tools/setup rust kube-apiserver etcd-3.6 kubectl kubectl-1.32
-	cargo build --release -p windlass-cli -p windlass-conformance
+conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36 (ARGS=operators: only these)
+	@tools/setup rust kube-apiserver kube-controller-manager etcd-3.6 kubectl kubectl-1.32
+	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')
 	@tools/setup rust cargo-fuzz

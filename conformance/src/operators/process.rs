@@ -61,12 +61,13 @@ impl Process {
             if let Some(status) = self.ended()? {
                 bail!("the operator ended with {status}; its log ends with{}", self.log_tail());
             }
-            let answer = self.readyz();
-            if matches!(answer, Ok((200, _))) {
-                return Ok(());
-            }
+            let answer = match self.readyz() {
+                Ok((200, _)) => return Ok(()),
+                Ok((status, text)) => format!("{status} {text}"),
+                Err(error) => format!("{error:#}"),
+            };
             if Instant::now() > deadline {
-                bail!("not ready after {patience:?}: {answer:?}; its log ends with{}", self.log_tail());
+                bail!("not ready after {patience:?}: {answer}; its log ends with{}", self.log_tail());
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -9,7 +9,7 @@ use crate::operators::calls::lines;
 use crate::operators::run::Seen;
 use crate::operators::scene::{SOON, Scene};
 
-/// Of a file, and of an object in the cluster; as YAML and as JSON.
+/// Of a file, and of an object in the cluster; of what is to be done and of what is done.
 pub fn check(scene: &Scene<'_>) -> Result<Seen> {
     let user = scene.user("a");
     let mut operator = scene.operator(&scene.user("b")).start()?;
@@ -23,19 +23,27 @@ pub fn check(scene: &Scene<'_>) -> Result<Seen> {
     let since = Timestamp::now();
     let config = scene.server.user(&user)?;
     let config = config.to_str().context("a path")?;
-    let mut new = foobar("fresh", "from-a-file", Some("red"));
-    new["metadata"]["namespace"] = namespace.into();
-    let file = scene.file("fresh.json", &new.to_string())?;
-    let of_file = scene.print(&["plan", file.to_str().context("a path")?, "--kubeconfig", config])?;
-    for wanted in ["fresh-foobar", "from-a-file", "ConfigMap"] {
-        ensure!(of_file.contains(wanted), "plan FILE does not say {wanted}:\n{of_file}");
+    let plan = |object: &str| scene.print(&["plan", object, "-n", namespace, "--kubeconfig", config]);
+    let file = |name: &str, target: &str| {
+        let path = scene.file(&format!("{name}.json"), &foobar(name, target, None).to_string())?;
+        Ok::<_, anyhow::Error>(path.to_str().context("a path")?.to_owned())
+    };
+    for (object, wanted) in [
+        (file("fresh", "x")?, vec![format!("create ConfigMap {namespace}/fresh-foobar")]),
+        ("waiting".to_owned(), vec![format!("create ConfigMap {namespace}/waiting-foobar")]),
+        // As the file would have it: another value.
+        (
+            file("settled", "from-a-file")?,
+            vec![format!("{namespace}/settled-foobar"), "from-a-file".to_owned()],
+        ),
+    ] {
+        let printed = plan(&object)?;
+        for wanted in wanted {
+            ensure!(printed.contains(&wanted), "plan {object} does not say {wanted:?}:\n{printed}");
+        }
     }
-    let of_name = scene.print(&["plan", "waiting", "-n", namespace, "--kubeconfig", config])?;
-    for wanted in ["waiting-foobar", "elsewhere", "ConfigMap"] {
-        ensure!(of_name.contains(wanted), "plan NAME does not say {wanted}:\n{of_name}");
-    }
-    let of_settled = scene.print(&["plan", &format!("{namespace}/settled"), "--kubeconfig", config])?;
-    ensure!(of_settled != of_name, "of an object that is settled, it says the same:\n{of_settled}");
+    let printed = plan(&format!("{namespace}/settled"))?;
+    ensure!(printed == "nothing to do\n", "of an object that is settled:\n{printed}");
 
     let calls = scene.calls(&user, since)?;
     let writes: Vec<_> = calls.iter().filter(|call| call.is_write()).collect();
@@ -43,5 +51,5 @@ pub fn check(scene: &Scene<'_>) -> Result<Seen> {
     ensure!(!calls.is_empty(), "plan asked for nothing at all");
     ensure!(kubectl.get("foobar", "fresh")?.is_none(), "plan FILE made the object");
     ensure!(kubectl.get("configmap", "waiting-foobar")?.is_none(), "plan NAME made the child");
-    Ok(Seen::Passed(format!("three plans, {} reads, 0 writes", calls.len())))
+    Ok(Seen::Passed(format!("four plans, {} reads, 0 writes", calls.len())))
 }
