@@ -16,7 +16,7 @@ use super::server::{Answer, Call, Server};
 use super::shape::{self, Include, Tabulator};
 use crate::codec::Format;
 use crate::status::{Result, Status};
-use crate::store::{Event, EventType, Object, Snapshot, Store, Unreadable};
+use crate::store::{Event, EventType, Kind, Object, Snapshot, Store, Unreadable};
 
 /// About how many bytes of events are written at a time.
 const CHUNK: usize = 64 << 10;
@@ -40,6 +40,8 @@ pub enum WatchPoll {
 /// A watch: a value that knows how far it has read.
 pub struct Watch {
     resource: Arc<Resource>,
+    /// The definition without which there is nothing to watch.
+    definition: Option<Definition>,
     filter: Filter,
     output: Output,
     include: Include,
@@ -53,6 +55,13 @@ pub struct Watch {
     deadline: Timestamp,
     columns_sent: bool,
     ended: bool,
+}
+
+/// A definition that is served.
+struct Definition {
+    kind: Kind,
+    name: String,
+    uid: String,
 }
 
 struct Initial {
@@ -101,6 +110,7 @@ impl Server {
             (None, _) => current,
         };
         let watch = Watch {
+            definition: self.definition_of(&resource),
             filter,
             output: call.output,
             include,
@@ -120,6 +130,13 @@ impl Server {
             _ => "application/json",
         };
         Ok(Response::new(200, content_type, Body::Watch(Box::new(watch))).into())
+    }
+
+    fn definition_of(&self, resource: &Resource) -> Option<Definition> {
+        let name = format!("{}.{}", resource.plural, resource.group);
+        let kind = resource.is_custom().then(|| self.registry.definitions_resource().storage.clone())?;
+        let uid = self.store.get(&kind, "", &name)?.uid().to_owned();
+        Some(Definition { kind, name, uid })
     }
 
     /// The client's timeout, or a random one, so that clients that started together do not come back together.
@@ -159,7 +176,11 @@ impl Watch {
         if !out.is_empty() {
             return WatchPoll::Data(out.into());
         }
-        if now >= self.deadline {
+        // Upstream's handlers for a definition go away with it, and with them the watches that they serve.
+        let is_served = |one: &Definition| {
+            store.get(&one.kind, "", &one.name).is_some_and(|definition| definition.uid() == one.uid)
+        };
+        if now >= self.deadline || !self.definition.as_ref().is_none_or(is_served) {
             self.ended = true;
             return WatchPoll::End;
         }

@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
+use windlass_apiserver::api::WatchPoll;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const FOOS: &str = "/apis/example.com/v1/namespaces/default/foos";
@@ -53,6 +54,25 @@ fn a_definition_is_served_at_once() {
     assert_eq!(table["rows"][0]["cells"], json!(["f", 2]));
     let listed = world.get(FOOS).expect(200);
     assert_eq!(listed["items"][0]["kind"], "Foo");
+}
+
+/// A client would otherwise wait for minutes to learn that there is nothing to wait for.
+#[test]
+fn deleting_a_definition_ends_the_watches_of_its_kind() {
+    let mut world = World::new();
+    world.post(DEFINITIONS, &definition()).expect(201);
+    let body = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "spec": {"size": 2}});
+    world.post(FOOS, &body).expect(201);
+    let mut watch = world.watch(&format!("{FOOS}?watch=1"));
+    assert_eq!(world.events(&mut watch).len(), 1);
+    assert!(matches!(watch.poll(world.server.store(), world.now), WatchPoll::Idle(_)));
+    world.delete(&format!("{DEFINITIONS}/foos.example.com")).expect(200);
+    let events = world.events(&mut watch);
+    assert_eq!((events.len(), &events[0]["type"]), (1, &json!("DELETED")), "the objects go first");
+    assert!(matches!(watch.poll(world.server.store(), world.now), WatchPoll::End));
+    // Another one of that name is another one.
+    world.post(DEFINITIONS, &definition()).expect(201);
+    assert!(matches!(watch.poll(world.server.store(), world.now), WatchPoll::End));
 }
 
 #[test]
