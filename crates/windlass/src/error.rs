@@ -48,19 +48,24 @@ impl Error {
 
     /// The error and what caused it, in one line.
     pub fn chain(&self) -> String {
-        let mut text = self.source.to_string();
-        let mut cause = self.source.source();
-        while let Some(error) = cause {
-            let layer = error.to_string();
-            // Some libraries print their cause themselves.
-            if !text.ends_with(&layer) {
-                text.push_str(": ");
-                text.push_str(&layer);
-            }
-            cause = error.source();
-        }
-        text
+        chain(&*self.source)
     }
+}
+
+/// An error with all its causes, in one line.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let layer = error.to_string();
+        // Some libraries print their cause themselves.
+        if !text.ends_with(&layer) {
+            text.push_str(": ");
+            text.push_str(&layer);
+        }
+        cause = error.source();
+    }
+    text
 }
 
 impl<E: StdError + Send + Sync + 'static> From<E> for Error {

@@ -17,7 +17,6 @@ mod query;
 mod wire;
 
 pub use error::Error;
-pub(crate) use error::chain;
 pub(crate) use query::Query;
 
 use std::panic::AssertUnwindSafe;
@@ -33,6 +32,7 @@ use windlass_core::Moment;
 
 use crate::cache::{Listed, State};
 use crate::env::{Env, panic_message};
+use crate::error::chain;
 use backoff::Backoff;
 use body::{Answer, PATIENCE, send};
 use wire::{Bookmark, Event, Page, Resources, read_json, version};

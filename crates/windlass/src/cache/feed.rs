@@ -11,6 +11,7 @@ use super::informer::Inner;
 use super::observe::Observer;
 use super::store::{Listed, Span, Store};
 use crate::env::Env;
+use crate::error::chain;
 use crate::source::{self, Sink};
 
 /// What a feed needs to know of the world around it.
@@ -46,7 +47,7 @@ impl<K: Cached> Feed<K> {
     /// One object that does not decode does not stop the others.
     fn skip(&self, json: &RawValue, error: &DecodeError) -> Option<u64> {
         let kind = &self.informer.decoder.kind;
-        let error = source::chain(error);
+        let error = chain(error);
         let Some(head) = Head::read(json) else {
             tracing::warn!(%kind, error, "object without a name is skipped");
             return None;

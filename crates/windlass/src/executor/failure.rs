@@ -3,6 +3,7 @@
 use tower::BoxError;
 use windlass_core::Problem;
 
+use crate::error::chain;
 use crate::write;
 
 /// An action that failed. The others were done.
@@ -82,16 +83,4 @@ impl Failure {
         };
         Problem { reason: reason.to_owned(), message: chain(self) }
     }
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

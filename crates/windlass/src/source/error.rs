@@ -1,6 +1,5 @@
 //! Why a list or a watch fails.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use kube::core::Status;
@@ -80,20 +79,4 @@ impl Error {
 fn is_too_large(status: &Status) -> bool {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     causes.into_iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
-}
-
-/// An error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let error_text = error.to_string();
-        // Some libraries repeat their cause in their own words.
-        if !text.ends_with(&error_text) {
-            text.push_str(": ");
-            text.push_str(&error_text);
-        }
-        cause = error.source();
-    }
-    text
 }
