@@ -176,11 +176,17 @@ impl<K, E> Plan<K, E> {
         self
     }
 
-    /// This cannot be done until the spec changes. It shows as a condition.
+    /// This cannot be done until the spec changes. It shows as a condition. Children that are not in the plan stay: what
+    /// an earlier spec asked for is better than nothing.
     #[must_use]
     pub fn terminal(mut self, reason: impl Into<String>, message: impl Into<String>) -> Plan<K, E> {
         self.outcome = Outcome::Terminal(Problem { reason: reason.into(), message: message.into() });
         self
+    }
+
+    /// Whether children that are not in the plan are removed: not by a plan that says that it cannot be done.
+    pub fn prunes(&self) -> bool {
+        !matches!(self.outcome, Outcome::Terminal(_))
     }
 }
 

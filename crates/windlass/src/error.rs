@@ -23,7 +23,9 @@ impl Error {
         Error { terminal: None, source: source.into() }
     }
 
-    /// A failure that only a change of the spec can mend. It shows as the condition `Stalled`.
+    /// A failure that only a change of the spec can mend: it is not tried again until then, and an event tells of it.
+    /// From a [`Planner`](crate::Planner) it shows as the condition [`Stalled`](crate::executor::STALLED), too. A raw
+    /// function writes its own status.
     pub fn terminal(reason: impl Into<String>, message: impl Into<String>) -> Error {
         let problem = Problem { reason: reason.into(), message: message.into() };
         Error { source: problem.message.clone().into(), terminal: Some(problem) }
@@ -44,6 +46,11 @@ impl Error {
             layer = error.source();
         }
         false
+    }
+
+    /// What is wrong, where only a change of the spec can mend it, and the error itself.
+    pub(crate) fn into_parts(self) -> (Option<Problem>, Box<dyn StdError + Send + Sync>) {
+        (self.terminal, self.source)
     }
 
     /// The error and what caused it, in one line.

@@ -10,6 +10,7 @@
 //! - Nothing is taken over: an object that another controller owns, or that we did not make, is a failure of its action.
 //! - Nothing is deleted on the word of an old view: a delete names the UID, what is pruned also the version, and before
 //!   the first of a pass the parent is read from the server.
+//! - A plan that cannot be carried out prunes nothing: what an earlier spec asked for stays until there is a better one.
 //! - The finalizer is there before the first child and the first effect, and goes when the cleanup is done.
 //! - One action's failure leaves the others alone; an effect waits for all of them.
 //! - A crash anywhere is an ordinary state: the next pass looks again. What is remembered saves writes and decides nothing.
@@ -32,9 +33,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower::BoxError;
 use windlass_core::plan::{Delete, NoEffect};
-use windlass_core::{Action, Child, Kind, ObjectKey, Origin, Outcome, Plan};
+use windlass_core::{Action, Child, Kind, ObjectKey, Origin, Outcome, Plan, Problem};
 
 use crate::cache::Cache;
 use crate::env::Env;
@@ -80,12 +80,12 @@ pub struct Report {
 /// Does the operator's own effects.
 pub trait Perform<E>: Sync {
     /// Does one, now that its turn has come.
-    fn perform(&self, effect: &E) -> impl Future<Output = Result<(), BoxError>> + Send;
+    fn perform(&self, effect: &E) -> impl Future<Output = Result<(), crate::Error>> + Send;
 }
 
 /// There are none.
 impl Perform<NoEffect> for () {
-    async fn perform(&self, effect: &NoEffect) -> Result<(), BoxError> {
+    async fn perform(&self, effect: &NoEffect) -> Result<(), crate::Error> {
         match *effect {}
     }
 }
@@ -129,29 +129,25 @@ impl Executor {
     where
         E: fmt::Display + Sync,
     {
-        let mut pass = Pass {
-            executor: self,
-            parent: parent.clone(),
-            origin: Origin { controller: self.controller.clone(), key: parent.key.clone() },
-            report: Report {
-                outcome: plan.outcome.clone(),
-                failures: Vec::new(),
-                writes: Vec::new(),
-                conflicted: false,
-            },
-            is_changed: false,
-            is_waiting: false,
-            is_verified: false,
-        };
+        let mut pass = Pass::new(self, parent, plan.outcome.clone());
         if pass.may_begin(plan).await {
             pass.children(plan).await;
             pass.effect(plan, effects).await;
             if pass.is_clean(plan) {
                 pass.remove_finalizer().await;
             } else {
-                pass.status(plan).await;
+                let problem = pass.problem(plan);
+                pass.status(plan.status.as_ref(), problem.as_ref()).await;
             }
         }
+        pass.end()
+    }
+
+    /// Shows that there is no plan for an object, and will be none until somebody changes something. Its children, and
+    /// the rest of its status, stay as they are.
+    pub async fn stall(&self, parent: &Parent, problem: &Problem) -> Report {
+        let mut pass = Pass::new(self, parent, Outcome::Terminal(problem.clone()));
+        pass.status(None, Some(problem)).await;
         pass.end()
     }
 }
@@ -178,6 +174,20 @@ const CONFLICT_MAX: Duration = Duration::from_secs(30);
 /// How soon to look again at what no watch tells us of.
 const UNWATCHED: Duration = Duration::from_secs(5);
 
+impl<'a> Pass<'a> {
+    fn new(executor: &'a Executor, parent: &Parent, outcome: Outcome) -> Pass<'a> {
+        Pass {
+            executor,
+            parent: parent.clone(),
+            origin: Origin { controller: executor.controller.clone(), key: parent.key.clone() },
+            report: Report { outcome, failures: Vec::new(), writes: Vec::new(), conflicted: false },
+            is_changed: false,
+            is_waiting: false,
+            is_verified: false,
+        }
+    }
+}
+
 impl Pass<'_> {
     /// The children and deletes of the plan, then the children that left it.
     async fn children<K, E>(&mut self, plan: &Plan<K, E>) {
@@ -199,7 +209,9 @@ impl Pass<'_> {
                 Action::Effect(_) => {}
             }
         }
-        self.prune(&planned).await;
+        if plan.prunes() {
+            self.prune(&planned).await;
+        }
     }
 
     async fn apply(&mut self, child: &Child) {
@@ -305,7 +317,10 @@ impl Pass<'_> {
                 self.executor.env.crash_point("effect");
                 self.wrote(what);
             }
-            Err(source) => self.report.failures.push(Failure::Effect { what, source }),
+            Err(error) => {
+                let (terminal, source) = error.into_parts();
+                self.report.failures.push(Failure::Effect { what, terminal, source });
+            }
         }
     }
 

@@ -1,11 +1,9 @@
 //! A planner as something that a controller can run.
 
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use kube::Resource as _;
-use tower::BoxError;
 use windlass_core::{Kind, Outcome, Plan};
 
 use super::reconcile::Reconcile;
@@ -22,8 +20,16 @@ pub(super) struct Planned<P> {
 impl<P: Planner> Reconcile<P::Object> for Planned<P> {
     fn reconcile(&self, ctx: Context, object: Arc<P::Object>) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
-            let Some(plan) = self.plan(&ctx, &object).await? else { return Ok(Outcome::AwaitChange) };
             let parent = Parent::new(self.kind.clone(), &*object);
+            let plan = match self.plan(&ctx, &object).await {
+                Ok(Some(plan)) => plan,
+                Ok(None) => return Ok(Outcome::AwaitChange),
+                // Without a plan, only that can be shown. An empty one would remove all children.
+                Err(error) => match error.problem() {
+                    Some(problem) => return outcome(ctx.executor().stall(&parent, problem).await),
+                    None => return Err(error),
+                },
+            };
             let effects = Effects { planner: &self.planner, ctx: &ctx, object: &object };
             outcome(ctx.executor().run(&parent, &plan, &effects).await)
         })
@@ -70,20 +76,16 @@ struct Effects<'a, P: Planner> {
 }
 
 impl<P: Planner> Perform<P::Effect> for Effects<'_, P> {
-    async fn perform(&self, effect: &P::Effect) -> Result<(), BoxError> {
-        self.planner.perform(self.ctx, self.object, effect).await.map_err(Said::boxed)
+    async fn perform(&self, effect: &P::Effect) -> Result<(), Error> {
+        self.planner.perform(self.ctx, self.object, effect).await
     }
 }
 
 /// What the queue has to know of a report.
 fn outcome(report: Report) -> Result<Outcome, Error> {
-    for failure in &report.failures {
-        if let Failure::Effect { source, .. } = failure
-            && let Some(Said(error)) = source.downcast_ref::<Said>()
-            && let Some(problem) = error.problem()
-        {
-            return Err(Error::terminal(problem.reason.clone(), problem.message.clone()));
-        }
+    let terminal = report.failures.iter().find_map(Failure::terminal);
+    if let Some(problem) = terminal.filter(|_| !report.conflicted) {
+        return Ok(Outcome::Terminal(problem.clone()));
     }
     let mut messages = report.failures.iter().map(|failure| failure.problem().message);
     match messages.next() {
@@ -91,21 +93,3 @@ fn outcome(report: Report) -> Result<Outcome, Error> {
         Some(first) => Err(Error::retry(messages.fold(first, |all, one| format!("{all}; {one}")))),
     }
 }
-
-/// What `perform` said, as an error like others.
-#[derive(Debug)]
-struct Said(Error);
-
-impl Said {
-    fn boxed(error: Error) -> BoxError {
-        Box::new(Said(error))
-    }
-}
-
-impl fmt::Display for Said {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Said {}

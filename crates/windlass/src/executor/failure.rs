@@ -46,6 +46,8 @@ pub enum Failure {
     Effect {
         /// The effect.
         what: String,
+        /// What is wrong, where only a change of the spec can mend it.
+        terminal: Option<Problem>,
         /// What it said.
         #[source]
         source: BoxError,
@@ -66,12 +68,23 @@ impl Failure {
             | Failure::NoNamespace { .. }
             | Failure::Twice { .. }
             | Failure::Unjustified { .. } => true,
-            Failure::Effect { .. } => false,
+            Failure::Effect { terminal, .. } => terminal.is_some(),
+        }
+    }
+
+    /// What is wrong, where only a change of the spec can mend it, and to try again would be of no use.
+    pub fn terminal(&self) -> Option<&Problem> {
+        match self {
+            Failure::Effect { terminal, .. } => terminal.as_ref(),
+            _ => None,
         }
     }
 
     /// One word for machines and a sentence for people.
     pub fn problem(&self) -> Problem {
+        if let Some(problem) = self.terminal() {
+            return problem.clone();
+        }
         let reason = match self {
             Failure::Write(error) if error.is_lasting() => "ChildInvalid",
             Failure::Write(_) => "WriteFailed",

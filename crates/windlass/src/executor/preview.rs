@@ -6,6 +6,7 @@ use windlass_core::diff::Difference;
 use windlass_core::{Action, Outcome, Plan};
 
 use super::child::{Decision, name, shown};
+use super::prune::Leftovers;
 use super::{Executor, Failure, Parent};
 
 /// One thing that would be done.
@@ -70,7 +71,7 @@ impl Executor {
                 Action::Effect(_) => {}
             }
         }
-        let left = self.leftovers(parent, &planned);
+        let left = if plan.prunes() { self.leftovers(parent, &planned) } else { Leftovers::default() };
         for (kind, child) in &left.there {
             note(format!("delete {kind} {}: it left the plan", child.key), Vec::new());
         }

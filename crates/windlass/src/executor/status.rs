@@ -31,15 +31,15 @@ pub(super) struct Wanted {
 }
 
 impl Pass<'_> {
-    pub(super) async fn status<K, E>(&mut self, plan: &Plan<K, E>) {
+    /// Gives the parent the status that was planned, or the one that it has, and shows a problem in it.
+    pub(super) async fn status(&mut self, planned: Option<&Value>, problem: Option<&Problem>) {
         if self.parent.deleting && self.executor.finalizer.is_none() {
             return;
         }
-        let problem = self.problem(plan);
         let conditions = &self.executor.conditions.missing;
-        let mut shown = problem.as_ref().filter(|_| !conditions.load(Ordering::Relaxed));
+        let mut shown = problem.filter(|_| !conditions.load(Ordering::Relaxed));
         loop {
-            let wanted = self.executor.status(&self.parent, plan.status.as_ref(), shown);
+            let wanted = self.executor.status(&self.parent, planned, shown);
             let Some(wanted) = wanted else { return };
             match self.write_status(&wanted).await {
                 Err(Error::Invalid { what, source } | Error::NotFound { what, source })
@@ -56,7 +56,7 @@ impl Pass<'_> {
     }
 
     /// What keeps the object from being what its spec asks for.
-    fn problem<K, E>(&self, plan: &Plan<K, E>) -> Option<Problem> {
+    pub(super) fn problem<K, E>(&self, plan: &Plan<K, E>) -> Option<Problem> {
         match &plan.outcome {
             Outcome::Terminal(problem) => Some(problem.clone()),
             _ => self.report.failures.iter().find(|failure| failure.is_lasting()).map(Failure::problem),

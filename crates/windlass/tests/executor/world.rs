@@ -239,9 +239,9 @@ impl World {
 }
 
 impl Perform<Ring> for World {
-    async fn perform(&self, effect: &Ring) -> Result<(), tower::BoxError> {
+    async fn perform(&self, effect: &Ring) -> Result<(), windlass::Error> {
         if self.failing.lock().unwrap().contains(&effect.0) {
-            return Err(format!("{} is broken", effect.0).into());
+            return Err(windlass::Error::retry(format!("{} is broken", effect.0)));
         }
         self.rung.lock().unwrap().push(effect.0);
         Ok(())
