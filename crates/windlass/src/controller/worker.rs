@@ -151,14 +151,16 @@ impl<K: Cached> Worker<K> {
     async fn judge(&self, ctx: Context, object: Arc<K>) -> Verdict {
         let started = self.shared.env.moment();
         let generation = generation(&*object);
-        let pass = AssertUnwindSafe(self.reconciler.reconcile(ctx.clone(), object.clone())).catch_unwind();
+        // A function may panic before it gives a future: the call is part of what is caught.
+        let pass = async { self.reconciler.reconcile(ctx.clone(), object.clone()).await };
+        let pass = AssertUnwindSafe(pass).catch_unwind();
         let ended = match self.timeout {
-            Some(limit) => tokio::time::timeout(limit, pass).await,
-            None => Ok(pass.await),
+            Some(limit) => self.shared.env.within(limit, pass).await,
+            None => Some(pass.await),
         };
         let (ended, verdict) = match ended {
-            Ok(Ok(Ok(outcome))) => self.outcome(&object, outcome, generation),
-            Ok(Ok(Err(error))) => match error.problem() {
+            Some(Ok(Ok(outcome))) => self.outcome(&object, outcome, generation),
+            Some(Ok(Err(error))) => match error.problem() {
                 Some(problem) => self.stalled(&object, &problem.reason, &error.to_string(), generation),
                 None => {
                     let attempt = ctx.attempt();
@@ -170,7 +172,7 @@ impl<K: Cached> Worker<K> {
                     self.failed(&object, "ReconcileFailed", error.to_string(), generation)
                 }
             },
-            Ok(Err(panic)) => {
+            Some(Err(panic)) => {
                 let panic = panic_message(&*panic);
                 tracing::error!(panic, "reconcile panicked");
                 self.work.metrics.panicked();
@@ -181,7 +183,7 @@ impl<K: Cached> Worker<K> {
                     generation,
                 )
             }
-            Err(_) => {
+            None => {
                 let limit = self.timeout.unwrap_or_default();
                 tracing::warn!(?limit, "reconcile took too long, and was ended");
                 self.work.metrics.timed_out();
