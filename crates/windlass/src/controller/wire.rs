@@ -38,12 +38,10 @@ impl<K: Resource + Send + Sync> Subscriber<K> for Primary<K> {
             }
             return;
         };
-        let requested = annotation(&**new, RECONCILE_NOW);
-        let urgent = !delta.initial
-            && requested.is_some()
-            && requested != delta.old.as_deref().and_then(|old| annotation(old, RECONCILE_NOW));
+        let urgent =
+            !delta.initial && annotation(&**new, RECONCILE_NOW).is_some() && changed(delta, RECONCILE_NOW);
         let passes = |predicate: &Predicate<K>| guarded(&self.work.name, true, || predicate(delta));
-        if !urgent && !self.predicates.iter().all(passes) {
+        if !urgent && !must_be_seen(delta) && !self.predicates.iter().all(passes) {
             return;
         }
         let mut wake = wake(&self.kind, delta);
@@ -58,6 +56,22 @@ impl<K: Resource + Send + Sync> Subscriber<K> for Primary<K> {
     fn own(&self, key: &ObjectKey, version: u64, origin: &Origin) {
         self.work.take_back(&self.kind, key, version, origin);
     }
+}
+
+/// Whether a change is of interest to the framework itself, whatever the predicates say: that a deletion begins, which
+/// would never end without the controller, and that an object is paused or no longer so.
+fn must_be_seen<K: Resource>(delta: &Delta<K>) -> bool {
+    let is_going = |object: &Option<Arc<K>>| {
+        object.as_ref().is_some_and(|object| object.meta().deletion_timestamp.is_some())
+    };
+    is_going(&delta.new) && !is_going(&delta.old) || delta.old.is_some() && changed(delta, PAUSED)
+}
+
+/// Whether an annotation is another than before.
+fn changed<K: Resource>(delta: &Delta<K>, name: &str) -> bool {
+    let [old, new] =
+        [&delta.old, &delta.new].map(|one| one.as_deref().and_then(|object| annotation(object, name)));
+    old != new
 }
 
 /// Listens to another kind, whose objects lead to some of the controller's.
