@@ -104,6 +104,11 @@ impl Context {
         self.shared.cache.by_index(index, value)
     }
 
+    /// Everything that is known of the cluster: for kinds that have no Rust type, and without a type at all.
+    pub fn cache(&self) -> &Cache {
+        &self.shared.cache
+    }
+
     /// The operator's own state, as [`Operator::state`](crate::Operator::state) got it.
     ///
     /// # Panics
@@ -131,6 +136,11 @@ impl Context {
     /// Tells people about an object, by an event. It never blocks and never fails.
     pub fn event<K: Object>(&self, object: &K, event: Event) {
         self.shared.recorder.publish(&reference(&Kind::of::<K>(), object.meta()), event);
+    }
+
+    /// Where events are published: for objects that have no Rust type, with [`reference`].
+    pub fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
     }
 
     /// The time.

@@ -132,10 +132,14 @@ impl Cache {
     fn informers_of<K: Cached>(&self, kind: &Kind) -> Result<Vec<Arc<dyn AnyInformer>>, ReadError> {
         let mut all = self.informers();
         all.retain(|informer| informer.kind() == kind && informer.holds() == TypeId::of::<K>());
+        let name = short(type_name::<K>());
         let line = if TypeId::of::<K>() == TypeId::of::<DynamicObject>() {
-            format!(".reads_dynamic({kind})")
+            ".reads_dynamic(kind)".to_owned()
+        } else if K::metadata_api() {
+            let of = name.strip_prefix("PartialObjectMeta<").and_then(|rest| rest.strip_suffix('>'));
+            format!(".reads_metadata::<{}>()", of.unwrap_or(&name))
         } else {
-            format!(".reads::<{}>()", short(type_name::<K>()))
+            format!(".reads::<{name}>()")
         };
         declared(all, kind, line)
     }
@@ -270,7 +274,9 @@ mod tests {
             "ConfigMap is read, and nothing declares that: add `.reads::<ConfigMap>()` to the controller";
         assert_eq!(error.to_string(), said);
         let error = cache.list::<PartialObjectMeta<ConfigMap>>(None).unwrap_err();
-        assert!(error.to_string().contains("`.reads::<PartialObjectMeta<ConfigMap>>()`"), "{error}");
+        assert!(error.to_string().contains("`.reads_metadata::<ConfigMap>()`"), "{error}");
+        let error = cache.list_of::<DynamicObject>(&Kind::of::<ConfigMap>(), None).unwrap_err();
+        assert!(error.to_string().contains("`.reads_dynamic(kind)`"), "{error}");
         let error = cache.children_of(&Kind::of::<ConfigMap>(), "uid").unwrap_err();
         assert!(error.to_string().contains("`.owns::<ConfigMap>()`"), "{error}");
     }

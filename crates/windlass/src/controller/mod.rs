@@ -199,6 +199,19 @@ where
         self.watches::<C>(|_, _| Vec::new())
     }
 
+    /// As [`reads`](Controller::reads), of which only the metadata is kept: it is read as a `PartialObjectMeta<C>`.
+    #[must_use]
+    pub fn reads_metadata<C: Object>(self) -> Self {
+        self.watches_metadata::<C>(|_, _| Vec::new())
+    }
+
+    /// As [`reads`](Controller::reads), of a kind that has no Rust type: it is read as a `DynamicObject`, through
+    /// [`Context::cache`].
+    #[must_use]
+    pub fn reads_dynamic(self, kind: Kind) -> Self {
+        self.reads_with(Declared::<DynamicObject>::of(kind))
+    }
+
     /// As [`reads`](Controller::reads), of a kind that is declared in full.
     #[must_use]
     pub fn reads_with<C>(self, declared: Declared<C>) -> Self
@@ -215,7 +228,8 @@ where
         self
     }
 
-    /// Only changes that pass are looked at. Deletions and what is asked for by annotation always are.
+    /// Only changes that pass are looked at. That a deletion begins, that an object is [paused](PAUSED) or no longer so, and
+    /// what is [asked for](RECONCILE_NOW) by annotation always are.
     #[must_use]
     pub fn predicate(mut self, passes: impl Fn(&Delta<K>) -> bool + Send + Sync + 'static) -> Self {
         self.predicates.push(Box::new(passes));
