@@ -75,7 +75,8 @@ impl Settings {
         }
     }
 
-    fn check(&self) -> Result<(), Invalid> {
+    /// Whether the times go together.
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
         if self.identity.is_empty() || self.name.is_empty() || self.namespace.is_empty() {
             return Err(Invalid::NoName);
         }

@@ -19,7 +19,7 @@ use crate::{Error, Rules};
 
 /// A controller of any kind.
 pub(crate) trait AnyController: Send {
-    fn name(&self) -> &str;
+    fn name(&self) -> String;
     fn rules(&self) -> &Rules;
     /// Declares what it reads and listens to it. Nothing runs before the cache is started.
     fn wire(self: Box<Self>, shared: &Arc<Shared>) -> Wired;
@@ -27,7 +27,6 @@ pub(crate) trait AnyController: Send {
 
 /// A controller that has its place.
 pub(crate) struct Wired {
-    pub name: Arc<str>,
     pub kind: Kind,
     /// Works until the operator is told to stop.
     pub run: BoxFuture<'static, ()>,
@@ -49,8 +48,8 @@ impl<K> AnyController for Controller<K>
 where
     K: Cached,
 {
-    fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.kind.resource.kind)
+    fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.kind.resource.kind.to_lowercase())
     }
 
     fn rules(&self) -> &Rules {
@@ -58,7 +57,7 @@ where
     }
 
     fn wire(self: Box<Self>, shared: &Arc<Shared>) -> Wired {
-        let name: Arc<str> = self.name.unwrap_or_else(|| self.kind.resource.kind.to_lowercase()).into();
+        let name: Arc<str> = self.name().into();
         let work = Work::new(name.clone(), shared, self.queue);
         let executor = Executor::new(shared.writer.clone(), shared.cache.clone(), shared.env.clone(), &name);
         let executor =
@@ -87,7 +86,6 @@ where
         });
         let previewed = worker.clone();
         Wired {
-            name,
             kind: self.kind,
             run: Box::pin(run(worker, others, self.channels)),
             preview: Box::new(move |target| Box::pin(previewed.clone().preview(target))),

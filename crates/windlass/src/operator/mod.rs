@@ -220,7 +220,7 @@ impl Operator {
 
 impl fmt::Debug for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let controllers: Vec<&str> = self.controllers.iter().map(|controller| controller.name()).collect();
+        let controllers: Vec<String> = self.controllers.iter().map(|controller| controller.name()).collect();
         f.debug_struct("Operator")
             .field("name", &self.name)
             .field("controllers", &controllers)

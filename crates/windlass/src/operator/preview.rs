@@ -9,7 +9,6 @@ use serde_json::Value;
 use windlass_core::{Kind, ObjectKey};
 
 use super::Operator;
-use super::start::wire;
 use crate::cache::Cache;
 use crate::client::{self, Server};
 use crate::context::Shared;
@@ -37,7 +36,7 @@ pub(super) async fn preview(
     let name = operator.name;
     let shared = Shared::new(name, client.clone(), Cache::new(name), env.clone());
     let shared = Arc::new(Shared { states: operator.states, ..shared });
-    let controllers = wire(operator.controllers, &shared)?;
+    let controllers: Vec<Wired> = operator.controllers.into_iter().map(|one| one.wire(&shared)).collect();
     let wanted = written.as_ref().and_then(|object| object["kind"].as_str()).or(kind);
     let controller = choose(&controllers, wanted, name)?;
     let target = match written {

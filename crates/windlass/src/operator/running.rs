@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::context::Shared;
 use crate::election::{Leadership, Lost};
 use crate::env::{Died, Task};
+use crate::health::Checks;
 use crate::metrics::Metrics;
 
 /// An operator that was [started](crate::Operator::start). Dropping it ends it at once, as a crash would;
@@ -18,6 +19,7 @@ use crate::metrics::Metrics;
 pub struct Running {
     pub(super) shared: Arc<Shared>,
     pub(super) leadership: Leadership,
+    pub(super) readiness: Checks,
     pub(super) supervisor: Task<Result<(), Ended>>,
     pub(super) health: Option<SocketAddr>,
     pub(super) metrics: Option<SocketAddr>,
@@ -44,7 +46,8 @@ pub enum Ended {
     /// A part of it panicked.
     #[error(transparent)]
     Died(#[from] Died),
-    /// Running passes did not end in time after it was told to stop.
+    /// Running passes, or what runs beside the controllers, did not end in time after it was told to stop. They were cut
+    /// off, and the lease was not given back: what they wrote last may still arrive.
     #[error("some reconciles did not end within the graceful shutdown timeout")]
     Unfinished,
 }
@@ -75,6 +78,11 @@ impl Running {
     /// Whether it leads.
     pub fn leadership(&self) -> &Leadership {
         &self.leadership
+    }
+
+    /// Whether it is ready, as `/readyz` says it.
+    pub fn readiness(&self) -> &Checks {
+        &self.readiness
     }
 
     /// What it knows of the cluster.

@@ -1,5 +1,6 @@
 //! From a definition to an operator at work.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::{Beside, Operator};
 use crate::cache::{Cache, Namespaces, Reporter};
 use crate::client::{self, ConnectError, Retry, Server};
 use crate::context::Shared;
-use crate::controller::{AnyController, Wired};
+use crate::controller::AnyController;
 use crate::election::{self, Election, Leadership, Telling};
 use crate::env::Env;
 use crate::events::Recorder;
@@ -91,6 +92,8 @@ impl Operator {
         server: impl Into<Server>,
         settings: Settings,
     ) -> Result<Running, StartError> {
+        distinct(&self.controllers)?;
+        settings.election.as_ref().map_or(Ok(()), election::Settings::check)?;
         let (server, env) = (server.into(), settings.env.clone());
         let metrics = Metrics::new();
         for register in std::mem::take(&mut self.registrations) {
@@ -144,12 +147,13 @@ impl Operator {
             states: self.states.clone(),
             ..Shared::new(self.name, client.clone(), cache.clone(), env.clone())
         });
-        let controllers = wire(self.controllers, &shared)?;
+        let controllers = self.controllers.into_iter().map(|controller| controller.wire(&shared)).collect();
         let observer = Arc::new(Reporter::new(&cache, &shared.metrics, shared.recorder.clone()));
         let mut ground = vec![Ground::new("cache", cache.start(client.clone(), &env, observer))];
         let listening = CancellationToken::new();
         let routes = http::metrics(shared.metrics.clone()).merge(self.routes);
-        let servers = [(probes, http::probes(Checks::new(), ready(&cache, &env))), (shown, routes)];
+        let readiness = ready(&cache, &env);
+        let servers = [(probes, http::probes(Checks::new(), readiness.clone())), (shown, routes)];
         for (server, routes) in servers {
             ground.extend(
                 server.map(|server| Ground::new("http", server.serve(&env, routes, listening.clone()))),
@@ -174,21 +178,15 @@ impl Operator {
         };
         let supervisor = env.spawn("operator", supervise(parts));
         let (health, metrics) = addresses;
-        Ok(Running { shared, leadership, supervisor, health, metrics })
+        Ok(Running { shared, leadership, readiness, supervisor, health, metrics })
     }
 }
 
-pub(super) fn wire(
-    controllers: Vec<Box<dyn AnyController>>,
-    shared: &Arc<Shared>,
-) -> Result<Vec<Wired>, StartError> {
-    let mut wired: Vec<Wired> = Vec::new();
-    for controller in controllers {
-        let one = controller.wire(shared);
-        if wired.iter().any(|other| other.name == one.name) {
-            return Err(StartError::SameName(one.name.to_string()));
-        }
-        wired.push(one);
+/// Names are those of metrics, logs and the origin of writes: one that two controllers share would mix them up.
+fn distinct(controllers: &[Box<dyn AnyController>]) -> Result<(), StartError> {
+    let mut names = BTreeSet::new();
+    match controllers.iter().map(|controller| controller.name()).find(|name| !names.insert(name.clone())) {
+        Some(name) => Err(StartError::SameName(name)),
+        None => Ok(()),
     }
-    Ok(wired)
 }
