@@ -84,7 +84,11 @@ pub(super) async fn supervise(parts: Parts) -> Result<(), Ended> {
         _ => drain(&env, &mut working, parts.shutdown_timeout).await,
     };
     drop(working);
-    lease.release().await;
+    match drained {
+        // A write that was cut off may still arrive: the next leader waits until the lease has expired.
+        Err(Ended::Unfinished) => drop(lease),
+        _ => lease.release().await,
+    }
     let (events, told) = parts.events;
     told.cancel();
     // Events are for people: the operator does not wait for them for long.
@@ -98,8 +102,10 @@ const EVENTS_WITHIN: Duration = Duration::from_secs(2);
 
 fn begin(env: &Env, working: &mut Working, runnables: Vec<Runnable>, beside: &Beside) {
     for runnable in runnables {
-        let run = (runnable.start)(beside.clone());
-        working.push(env.spawn(runnable.name, async move { (runnable.name, run.await) }));
+        let Runnable { name, start, .. } = runnable;
+        let beside = beside.clone();
+        // It begins in its own task: a panic there is its own, too.
+        working.push(env.spawn(name, async move { (name, start(beside).await) }));
     }
 }
 
