@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::api::events::v1::Event;
+use kube::Api;
+use kube::api::ListParams;
 use windlass::core::ObjectKey;
 use windlass::{Env, Operator, Running, Settings};
 use windlass_testing::TestCluster;
@@ -41,6 +44,10 @@ impl Log {
         self.0.lock().unwrap().counts.get(key).copied().unwrap_or_default()
     }
 
+    pub fn is_running(&self, key: &str) -> bool {
+        self.0.lock().unwrap().running.iter().any(|other| other == key)
+    }
+
     pub fn overlapped(&self) -> bool {
         self.0.lock().unwrap().overlapped
     }
@@ -53,13 +60,29 @@ pub async fn start(cluster: &TestCluster, operator: Operator) -> Running {
 
 /// Waits until something holds. On paused time this costs no time.
 pub async fn until(holds: impl Fn() -> bool) {
-    for _ in 0..60_000 {
+    let begin = tokio::time::Instant::now();
+    while begin.elapsed() < Duration::from_secs(60) {
         if holds() {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        // What takes long need not be known to the millisecond.
+        let step = if begin.elapsed() < Duration::from_secs(1) { 1 } else { 50 };
+        tokio::time::sleep(Duration::from_millis(step)).await;
     }
     panic!("it did not come to hold within a minute");
+}
+
+/// Waits until somebody was told something, by an event.
+pub async fn until_told(cluster: &TestCluster, told: impl Fn(&Event) -> bool) -> Event {
+    let api: Api<Event> = Api::all(cluster.client());
+    for _ in 0..600 {
+        let events = api.list(&ListParams::default()).await.unwrap();
+        if let Some(event) = events.items.into_iter().find(&told) {
+            return event;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("nobody was told within a minute:\n{}", cluster.dump());
 }
 
 pub async fn config_map(cluster: &TestCluster, name: &str, value: &str) {

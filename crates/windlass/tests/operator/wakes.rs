@@ -1,0 +1,128 @@
+//! What wakes an object beside its changes, and what does not in spite of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+use windlass::core::Outcome;
+use windlass::{Controller, Operator, PAUSED, RECONCILE_NOW};
+use windlass_testing::TestCluster;
+
+use crate::support::{Log, config_map, start, until};
+use crate::widget::{Outside, apply, base, boxed, controller, delete, get, is_ready};
+
+fn noting(log: &Log) -> Controller<ConfigMap> {
+    let log = log.clone();
+    Controller::raw(move |ctx, _: Arc<ConfigMap>| {
+        log.note(ctx.key());
+        async { Ok(Outcome::AwaitChange) }
+    })
+}
+
+fn operator(controller: Controller<ConfigMap>) -> Operator {
+    Operator::new("test-operator", "0.0.0").controller(controller)
+}
+
+async fn annotate(cluster: &TestCluster, name: &str, key: &str, value: &str) {
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let patch = json!({"metadata": {"annotations": {key: value}}});
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_object_is_looked_at_every_so_often_and_not_all_at_once() {
+    let cluster = TestCluster::new().await;
+    for number in 0..10 {
+        config_map(&cluster, &format!("map-{number}"), "1").await;
+    }
+    let log = Log::default();
+    let running = start(&cluster, operator(noting(&log).every(Duration::from_secs(600)))).await;
+    until(|| (0..10).all(|number| log.count(&format!("default/map-{number}")) == 1)).await;
+    tokio::time::sleep(Duration::from_secs(599)).await;
+    let again = || (0..10).filter(|number| log.count(&format!("default/map-{number}")) > 1).count();
+    assert_eq!(again(), 0);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!((1..10).contains(&again()), "{} of 10 in the first 30 s of their minute", again());
+    tokio::time::sleep(Duration::from_secs(32)).await;
+    assert_eq!(again(), 10);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_sees_what_was_and_what_is_and_one_that_panics_lets_pass() {
+    let cluster = TestCluster::new().await;
+    config_map(&cluster, "one", "1").await;
+    let log = Log::default();
+    // Only changes of the value; a value that is no number is a bug.
+    let value = |map: &Option<Arc<ConfigMap>>| -> Option<i32> {
+        map.as_ref().map(|map| map.data.as_ref().unwrap()["value"].parse().expect("a number"))
+    };
+    let controller = noting(&log).predicate(move |delta| value(&delta.old) != value(&delta.new));
+    let running = start(&cluster, operator(controller)).await;
+    until(|| log.count("default/one") == 1).await;
+    annotate(&cluster, "one", "note", "irrelevant").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(log.count("default/one"), 1);
+    config_map(&cluster, "one", "2").await;
+    until(|| log.count("default/one") == 2).await;
+    config_map(&cluster, "one", "three").await;
+    until(|| log.count("default/one") == 3).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_and_what_is_asked_for_pass_every_predicate() {
+    let cluster = TestCluster::new().await;
+    let log = Log::default();
+    // Nothing passes but the first sight of an object.
+    let controller = controller(&log).predicate(|delta| delta.old.is_none());
+    let operator = base(&Outside::default()).crd::<crate::widget::Widget>().controller(controller);
+    let running = start(&cluster, operator).await;
+    apply(&cluster, "default", "one", json!({"size": 1})).await;
+    until(|| is_ready(&cluster, "default", "one")).await;
+    let api: Api<crate::widget::Widget> = Api::default_namespaced(cluster.client());
+    let annotate = async |key: &str, value: &str| {
+        let patch = json!({"metadata": {"annotations": {key: value}}});
+        api.patch("one", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    };
+    apply(&cluster, "default", "one", json!({"size": 2})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(boxed(&cluster, "one").as_deref(), Some("1"), "the predicate is in the way");
+    annotate(RECONCILE_NOW, "1").await;
+    until(|| boxed(&cluster, "one").as_deref() == Some("2")).await;
+
+    annotate(PAUSED, "true").await;
+    apply(&cluster, "default", "one", json!({"size": 3})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(boxed(&cluster, "one").as_deref(), Some("2"));
+    annotate(PAUSED, "false").await;
+    until(|| boxed(&cluster, "one").as_deref() == Some("3")).await;
+
+    delete(&cluster, "one").await;
+    until(|| get(&cluster, "one").is_none()).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_object_waits_with_its_deletion_too() {
+    let cluster = TestCluster::new().await;
+    let operator =
+        base(&Outside::default()).crd::<crate::widget::Widget>().controller(controller(&Log::default()));
+    let running = start(&cluster, operator).await;
+    apply(&cluster, "default", "one", json!({"size": 1})).await;
+    until(|| is_ready(&cluster, "default", "one")).await;
+    let api: Api<crate::widget::Widget> = Api::default_namespaced(cluster.client());
+    let paused = |value: serde_json::Value| json!({"metadata": {"annotations": {PAUSED: value}}});
+    api.patch("one", &PatchParams::default(), &Patch::Merge(paused(json!("true")))).await.unwrap();
+    delete(&cluster, "one").await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    maps.delete("one-box", &DeleteParams::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert!(get(&cluster, "one").is_some() && boxed(&cluster, "one").is_none(), "it is left alone");
+    api.patch("one", &PatchParams::default(), &Patch::Merge(paused(json!(null)))).await.unwrap();
+    until(|| get(&cluster, "one").is_none()).await;
+    running.stop().await.unwrap();
+}
