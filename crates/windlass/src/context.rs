@@ -138,7 +138,7 @@ impl Context {
         self.shared.recorder.publish(&reference(&Kind::of::<K>(), object.meta()), event);
     }
 
-    /// Where events are published: for objects that have no Rust type, with [`reference`].
+    /// Where events are published: for objects that have no Rust type, with [`events::reference`](crate::events::reference).
     pub fn recorder(&self) -> &Recorder {
         &self.shared.recorder
     }
