@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::Value;
 use tokio::sync::Notify;
-use windlass_core::{Kind, ObjectKey, Origin};
+use windlass_core::{Kind, ObjectKey, Origin, owner};
 
 use super::declare::{Filter, Namespaces, Scope};
 use super::decode::Cached;
@@ -217,12 +217,11 @@ impl dyn AnyInformer {
 
 fn metadata<K: Cached>(key: &ObjectKey, object: &K, version: u64) -> Option<ObjectMetadata> {
     let meta = object.meta();
-    let mut owners = meta.owner_references.iter().flatten();
     Some(ObjectMetadata {
         key: key.clone(),
         uid: meta.uid.clone()?,
         version,
         deletion: meta.deletion_timestamp.as_ref().map(|time| time.0),
-        controller: owners.find(|owner| owner.controller == Some(true)).cloned(),
+        controller: owner::controller_of(meta).cloned(),
     })
 }

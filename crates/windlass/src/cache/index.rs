@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kube::Resource;
-use windlass_core::ObjectKey;
+use windlass_core::{ObjectKey, owner};
 
 use crate::env::panic_message;
 
@@ -95,8 +95,7 @@ impl<K: Resource> Indexes<K> {
         K: 'a,
     {
         let controller = |object: &K| {
-            let owners = object.meta().owner_references.iter().flatten();
-            owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).collect()
+            owner::controller_of(object.meta()).map(|owner| owner.uid.clone()).into_iter().collect()
         };
         self.add(Index::new(CONTROLLER, controller), objects);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use windlass_core::queue::{Priority, Wake};
-use windlass_core::{Cause, Kind, ObjectKey, Origin};
+use windlass_core::{Cause, Kind, ObjectKey, Origin, owner};
 
 use super::work::Work;
 use crate::cache::{Cache, Delta, Subscriber};
@@ -106,7 +106,7 @@ pub(super) fn to_owner<C: Resource>(parent: Kind) -> impl Fn(&Delta<C>, &Cache) 
 }
 
 fn owner_key(parent: &Kind, child: &ObjectMeta) -> Option<ObjectKey> {
-    let owner = child.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))?;
+    let owner = owner::controller_of(child)?;
     let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     if owner.kind != parent.resource.kind || group != parent.resource.group {
         return None;

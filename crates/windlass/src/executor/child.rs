@@ -3,7 +3,7 @@
 use k8s_openapi::ByteString;
 use serde_json::Value;
 use windlass_core::diff::{Difference, differences};
-use windlass_core::{Child, Kind, ObjectKey, Origin};
+use windlass_core::{Child, Kind, ObjectKey, Origin, owner};
 
 use super::memory::{Fingerprint, Memory};
 use super::{Executor, Failure, Parent};
@@ -55,7 +55,7 @@ impl Parent {
         if is_secret(&child.kind) {
             encode(&mut child.object);
         }
-        if !self.can_own(&child.key) {
+        if !owner::can_own(&self.key, &child.key) {
             return Ok(child);
         }
         let owners = &mut child.object["metadata"]["ownerReferences"];
@@ -65,7 +65,8 @@ impl Parent {
         if let Value::Array(owners) = owners
             && !owners.iter().any(|owner| owner["uid"] == self.uid)
         {
-            owners.push(serde_json::to_value(self.reference()).unwrap_or_default());
+            let reference = owner::reference(&self.kind, self.key.name(), &self.uid);
+            owners.push(serde_json::to_value(reference).unwrap_or_default());
         }
         Ok(child)
     }
@@ -75,7 +76,7 @@ impl Parent {
     fn check_ownership(&self, child: &Child, object: &Value, applied: Option<&Value>) -> Result<(), Failure> {
         let mut owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
         let owner = match owners.find(|owner| owner["controller"] == true) {
-            Some(owner) if owner["uid"] == self.uid && self.can_own(&child.key) => return Ok(()),
+            Some(owner) if owner["uid"] == self.uid && owner::can_own(&self.key, &child.key) => return Ok(()),
             Some(owner) => {
                 let text = |field: &str| owner[field].as_str().unwrap_or_default().to_owned();
                 format!("{} {} with UID {} controls", text("kind"), text("name"), text("uid"))

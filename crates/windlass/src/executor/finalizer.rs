@@ -3,7 +3,6 @@
 use windlass_core::{Outcome, Plan};
 
 use super::{Failure, Pass};
-use crate::write::Target;
 
 impl Pass<'_> {
     /// Whether there is anything to do for the parent, after its finalizer was added where that is due.
@@ -44,14 +43,7 @@ impl Pass<'_> {
     }
 
     async fn set_finalizers(&mut self, finalizers: Vec<String>) -> bool {
-        let parent = &self.parent;
-        let target = Target {
-            kind: &parent.kind,
-            key: &parent.key,
-            uid: &parent.uid,
-            resource_version: &parent.resource_version,
-        };
-        match self.executor.writer.set_finalizers(target, &finalizers, &self.origin).await {
+        match self.executor.writer.set_finalizers(self.parent.target(), &finalizers, &self.origin).await {
             Ok(answer) => {
                 self.wrote(format!("set finalizers of {} {}", self.parent.kind, self.parent.key));
                 if let Some(version) =

@@ -1,10 +1,11 @@
 //! The object that a plan is for.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_core::{Kind, ObjectKey};
+
+use crate::write::Target;
 
 /// The object that a plan is for, as it was when it was planned.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,12 @@ impl Parent {
         }
     }
 
+    /// This version of it, to be written.
+    pub(super) fn target(&self) -> Target<'_> {
+        let Parent { kind, key, uid, resource_version, .. } = self;
+        Target { kind, key, uid, resource_version }
+    }
+
     /// Whether a plan for this is a plan for the object as the server has it: the same one, with the same spec, which is
     /// being deleted or is not.
     pub(super) fn is_planned_for(&self, live: &Value) -> bool {
@@ -51,23 +58,5 @@ impl Parent {
         metadata["uid"] == self.uid
             && metadata["generation"].as_i64() == self.generation
             && metadata["deletionTimestamp"].is_null() != self.deleting
-    }
-
-    /// Whether an object at a place can have this as its owner. The garbage collector takes an owner in another namespace
-    /// for one that is gone, and deletes what it owns.
-    pub(super) fn can_own(&self, child: &ObjectKey) -> bool {
-        self.key.namespace().is_none() || self.key.namespace() == child.namespace()
-    }
-
-    /// The reference that a child has to this.
-    pub(super) fn reference(&self) -> OwnerReference {
-        OwnerReference {
-            api_version: self.kind.resource.api_version.clone(),
-            kind: self.kind.resource.kind.clone(),
-            name: self.key.name().to_owned(),
-            uid: self.uid.clone(),
-            controller: Some(true),
-            block_owner_deletion: Some(true),
-        }
     }
 }

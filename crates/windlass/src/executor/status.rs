@@ -11,7 +11,7 @@ use windlass_core::{Outcome, Plan, Problem};
 
 use super::memory::Fingerprint;
 use super::{Executor, Failure, Parent, Pass};
-use crate::write::{Error, Target};
+use crate::write::Error;
 
 /// The condition that says that an object cannot be what its spec asks for, until somebody changes something.
 pub const STALLED: &str = "Stalled";
@@ -65,13 +65,7 @@ impl Pass<'_> {
 
     async fn write_status(&mut self, wanted: &Wanted) -> Result<(), Error> {
         let parent = &self.parent;
-        let target = Target {
-            kind: &parent.kind,
-            key: &parent.key,
-            uid: &parent.uid,
-            resource_version: &parent.resource_version,
-        };
-        let answer = self.executor.writer.apply_status(target, &wanted.status, &self.origin).await?;
+        let answer = self.executor.writer.apply_status(parent.target(), &wanted.status, &self.origin).await?;
         let version = answer["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         if version == parent.resource_version {
             self.executor.memory.settle(&parent.uid, None, wanted.now);
