@@ -195,7 +195,9 @@ impl<K: Cached> Worker<K> {
                 )
             }
         };
-        self.work.metrics.reconciled(ended, self.shared.env.moment() - started);
+        let took = self.shared.env.moment() - started;
+        tracing::debug!(?ended, ?took, "reconciled");
+        self.work.metrics.reconciled(ended, took);
         verdict
     }
 
