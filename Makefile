@@ -35,7 +35,7 @@ fmt: ## Format all code
 
 bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	@tools/setup rust kube-apiserver etcd-3.6
-	cargo build --release -p windlass-cli -p windlass-bench
+	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
 conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36 (ARGS=operators: only these)

@@ -1,8 +1,10 @@
-//! `make bench`: figures of the API server beside the real kube-apiserver and etcd, on one machine in one run.
+//! `make bench`: figures of the API server beside the real kube-apiserver and etcd, on one machine in one run; and of an
+//! operator with many objects.
 //!
 //! ```text
 //! server (starts both as processes) ─┐
 //! client ← load (32 connections) ────┼─ figures/* (numbers by key) ─ rows (keys → names, goals) ─ report
+//! cluster ← operator (a process) ────┤
 //! process (/proc), machine ──────────┘
 //! ```
 //!
@@ -11,10 +13,12 @@
 
 mod ceiling;
 mod client;
+mod cluster;
 mod figures;
 mod load;
 mod machine;
 mod objects;
+mod operator;
 mod process;
 mod report;
 mod rows;
@@ -68,6 +72,10 @@ struct Args {
     #[arg(long, default_value_t = 100_000)]
     objects: usize,
 
+    /// FooBars that the operator has
+    #[arg(long, default_value_t = 10_000)]
+    foobars: usize,
+
     /// Seconds that each rate is taken over
     #[arg(long, default_value_t = 5)]
     seconds: u64,
@@ -100,6 +108,8 @@ enum Part {
     Pods,
     /// The same cost at any size
     Flat,
+    /// An operator with many objects: its start, its memory, who waits
+    Operator,
 }
 
 /// How much of everything.
@@ -108,6 +118,7 @@ struct Settings {
     watchers: usize,
     pods: usize,
     objects: usize,
+    foobars: usize,
     time: Duration,
 }
 
@@ -137,6 +148,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
         watchers: args.watchers,
         pods: if which == Which::Reference { args.reference_pods.unwrap_or(args.pods) } else { args.pods },
         objects: args.objects,
+        foobars: args.foobars,
         time: Duration::from_secs(args.seconds),
     };
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
@@ -164,6 +176,11 @@ fn measure(args: &Args) -> Result<ExitCode> {
     if wanted(Part::Flat) {
         let settings = settings(Which::Ours);
         attempt("flat", &mut notes, || figures::flat::measure(&programs, &settings, &mut ours));
+    }
+    if wanted(Part::Operator) {
+        let settings = settings(Which::Ours);
+        attempt("operator", &mut notes, || figures::operator::measure(&programs, &settings, &mut ours));
+        notes.push(format!("FooBars: {}, each with a ConfigMap", args.foobars));
     }
     if wanted(Part::Rates) {
         let note = ceiling::note(&settings(Which::Ours))?;

@@ -102,7 +102,8 @@ impl Unit {
             Unit::Bytes if number >= 1e6 => format!("{} MB", significant(number / 1e6)),
             Unit::Bytes => format!("{} kB", significant(number / 1e3)),
             Unit::PerSecond => format!("{} /s", significant(number)),
-            Unit::Count => format!("{number:.0}"),
+            Unit::Count if number.fract() == 0.0 => format!("{number:.0}"),
+            Unit::Count => format!("{number:.2}"),
         }
     }
 }
@@ -173,5 +174,6 @@ mod tests {
         assert_eq!(Unit::Seconds.show(0.0042), "4.20 ms");
         assert_eq!(Unit::Bytes.show(2345.0), "2.35 kB");
         assert_eq!(Unit::PerSecond.show(1_234_567.0), "1,234,567 /s");
+        assert_eq!((Unit::Count.show(3.0), Unit::Count.show(3.25)), ("3".to_owned(), "3.25".to_owned()));
     }
 }

@@ -43,6 +43,37 @@ const OURS: &[Row] = &[
     ("fork", "fork", Unit::Seconds, Goal::AtMost(100e-6)),
 ];
 
+/// Numbers of an operator with many objects.
+const OPERATOR: &[Row] = &[
+    ("operator create", "operator: from all FooBars created to all ready", Unit::Seconds, Goal::None),
+    ("operator create cpu", "operator: processor time for each of these", Unit::Seconds, Goal::None),
+    ("operator create passes", "operator: passes for each of these", Unit::Count, Goal::None),
+    ("operator create writes", "operator: writes for each of these", Unit::Count, Goal::None),
+    (
+        "operator start",
+        "operator: from the start of the process until all are looked at",
+        Unit::Seconds,
+        Goal::None,
+    ),
+    ("operator start cpu", "operator: processor time for each of these", Unit::Seconds, Goal::None),
+    ("operator start requests", "operator: requests for all of these", Unit::Count, Goal::None),
+    ("operator start writes", "operator: writes among them", Unit::Count, Goal::AtMost(0.0)),
+    ("operator passes most", "operator: passes of the one that had most", Unit::Count, Goal::AtMost(1.0)),
+    ("operator unseen", "operator: objects that had none", Unit::Count, Goal::AtMost(0.0)),
+    ("operator list", "operator: the first list, while others come", Unit::Seconds, Goal::None),
+    (
+        "operator newcomers",
+        "operator: FooBars that came meanwhile, one after the other",
+        Unit::Count,
+        Goal::None,
+    ),
+    ("operator newcomer", "operator: until such a one is ready, median", Unit::Seconds, Goal::None),
+    ("operator newcomer worst", "operator: until such a one is ready, worst", Unit::Seconds, Goal::None),
+    ("operator idle", "operator: memory (RSS) without objects", Unit::Bytes, Goal::None),
+    ("operator memory", "operator: memory with all", Unit::Bytes, Goal::None),
+    ("operator memory each", "operator: memory for each FooBar and its ConfigMap", Unit::Bytes, Goal::None),
+];
+
 /// Costs at the large size, with the key of the same cost at the small one.
 const FLAT: &[(&str, &str, &str, Goal)] = &[
     ("many create", "few create", "create in-process, many objects against 1,000", FLAT_GOAL),
@@ -74,7 +105,7 @@ pub fn figures(ours: &Numbers, reference: &Numbers) -> Vec<Figure> {
         _ => 1.0,
     };
     let mut figures = Vec::new();
-    for (key, name, unit, goal) in BOTH.iter().chain(OURS) {
+    for (key, name, unit, goal) in BOTH.iter().chain(OURS).chain(OPERATOR) {
         let (ours, mut reference) = (ours.get(key).copied(), reference.get(key).copied());
         if key.contains("list") {
             reference = reference.map(|time| time * scale);

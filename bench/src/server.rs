@@ -28,6 +28,8 @@ pub enum Which {
 pub struct Programs {
     /// `windlass`.
     pub windlass: PathBuf,
+    /// `foobar-operator`.
+    pub foobar_operator: PathBuf,
     /// `kube-apiserver`.
     pub kube_apiserver: PathBuf,
     /// `etcd`.
@@ -37,16 +39,17 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Our program beside this one, the reference where `tools/setup` puts it.
+    /// Our programs beside this one, the reference where `tools/setup` puts it.
     pub fn find(scratch: PathBuf) -> Result<Programs> {
-        let beside = env::current_exe()?.with_file_name("windlass");
+        let this = env::current_exe()?;
         let cache = env::var_os("WINDLASS_CACHE").map(PathBuf::from).or_else(|| {
             let base = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
             Some(base.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?.join("windlass"))
         });
         let real = cache.context("neither WINDLASS_CACHE nor HOME is set")?.join("real");
         Ok(Programs {
-            windlass: beside,
+            windlass: this.with_file_name("windlass"),
+            foobar_operator: this.with_file_name("foobar-operator"),
             kube_apiserver: real.join("kube/kube-apiserver"),
             etcd: real.join("etcd-3.6/etcd"),
             scratch,
@@ -55,11 +58,11 @@ impl Programs {
 
     /// Fails where a program is missing, with the command that brings it.
     pub fn check(&self, reference: bool) -> Result<()> {
-        ensure!(
-            self.windlass.exists(),
-            "{} is missing: cargo build --release -p windlass-cli",
-            self.windlass.display()
-        );
+        for (program, package) in
+            [(&self.windlass, "windlass-cli"), (&self.foobar_operator, "foobar-operator")]
+        {
+            ensure!(program.exists(), "{} is missing: cargo build --release -p {package}", program.display());
+        }
         for program in [&self.kube_apiserver, &self.etcd] {
             ensure!(
                 !reference || program.exists(),

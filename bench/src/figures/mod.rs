@@ -2,6 +2,7 @@
 
 pub mod flat;
 pub mod in_process;
+pub mod operator;
 pub mod pods;
 pub mod rates;
 pub mod start;
