@@ -341,7 +341,10 @@ async fn the_lease_is_asked_for_again_when_the_connection_takes_the_request() {
 #[tokio::test]
 async fn a_kubeconfig_that_is_named_has_to_be_there() {
     let error = client::config(Some("/no/such/kubeconfig".as_ref())).await.unwrap_err();
-    assert_eq!(error.to_string(), "the kubeconfig \"/no/such/kubeconfig\" cannot be used");
+    assert_eq!(
+        error.to_string(),
+        "cannot use the kubeconfig \"/no/such/kubeconfig\" that --kubeconfig names"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -19,7 +19,7 @@ use super::{Settings, fence, layered, stack};
 #[non_exhaustive]
 pub enum ConnectError {
     /// A kubeconfig that was named cannot be used.
-    #[error("the kubeconfig {path:?} cannot be used")]
+    #[error("cannot use the kubeconfig {path:?} that --kubeconfig names")]
     Kubeconfig {
         /// Which one.
         path: PathBuf,
@@ -27,11 +27,11 @@ pub enum ConnectError {
         source: KubeconfigError,
     },
     /// What `$KUBECONFIG` names cannot be used.
-    #[error("the kubeconfig that $KUBECONFIG names cannot be used")]
+    #[error("cannot use the kubeconfig that $KUBECONFIG names")]
     KubeconfigOfEnvironment(#[source] KubeconfigError),
     /// There is nothing to connect to.
     #[error(
-        "no cluster: there is no --kubeconfig, no $KUBECONFIG, this is no pod ({in_cluster}), and ~/.kube/config cannot be used"
+        "no cluster: name one by --kubeconfig or $KUBECONFIG; this is no pod ({in_cluster}), and ~/.kube/config cannot be used"
     )]
     NoCluster {
         /// Why this is no pod.

@@ -35,7 +35,7 @@ pub(super) enum Command {
 /// How to reach the cluster.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Connection {
-    /// The kubeconfig to use. By default KUBECONFIG, ~/.kube/config, or the pod's ServiceAccount
+    /// The kubeconfig to use. By default that of KUBECONFIG, else the pod's ServiceAccount, else ~/.kube/config
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
 }

@@ -74,8 +74,13 @@ pub enum StartError {
     #[error("the leader election cannot work")]
     Election(#[from] election::Invalid),
     /// An address cannot be listened at.
-    #[error(transparent)]
-    Bind(#[from] BindError),
+    #[error("no address to serve {}: choose another by {flag}", source.purpose)]
+    Bind {
+        /// What chooses it.
+        flag: &'static str,
+        /// Why it cannot be had.
+        source: BindError,
+    },
     /// Two controllers have the same name.
     #[error("two controllers are named {0}: name one of them with `.named(…)`")]
     SameName(String),
@@ -107,8 +112,11 @@ impl Operator {
             server.client(settings)
         };
         // Ports are taken before anything is written: an operator that nobody can look into does not start.
-        let probes = http::bind("probes", &settings.health_address).await?;
-        let shown = http::bind("metrics", &settings.metrics_address).await?;
+        let bind = async |purpose, address: &str, flag| {
+            http::bind(purpose, address).await.map_err(|source| StartError::Bind { flag, source })
+        };
+        let probes = bind("probes", &settings.health_address, "--health-probe-bind-address").await?;
+        let shown = bind("metrics", &settings.metrics_address, "--metrics-bind-address").await?;
         let addresses = (probes.as_ref().map(Listening::address), shown.as_ref().map(Listening::address));
         if settings.install_crds {
             crds::install(&client(&|_| ())?, &env, self.name, &self.crds).await?;

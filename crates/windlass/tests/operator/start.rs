@@ -46,13 +46,14 @@ async fn a_port_that_is_taken() {
     let operator = || base(&Outside::default()).crd::<Widget>().controller(controller(&Log::default()));
     let (_, error) = refused(operator(), |settings| settings.health_address = address.clone()).await;
     let text = Error::from(error).to_string();
-    assert!(
-        text.starts_with(&format!("cannot listen on \"{address}\" for probes: Address already in use")),
-        "{text}"
+    let expected = format!(
+        "no address to serve probes: choose another by --health-probe-bind-address: \
+         cannot listen on \"{address}\" for probes: Address already in use"
     );
+    assert!(text.starts_with(&expected), "{text}");
     let (_, error) = refused(operator(), |settings| settings.metrics_address = "8080".to_owned()).await;
     let text = Error::from(error).to_string();
-    assert!(text.starts_with("cannot listen on \"8080\" for metrics: "), "{text}");
+    assert!(text.contains("--metrics-bind-address: cannot listen on \"8080\" for metrics: "), "{text}");
 }
 
 #[tokio::test]
