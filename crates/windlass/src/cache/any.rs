@@ -46,6 +46,8 @@ pub(super) trait AnyInformer: Any + Send + Sync {
     fn has_index(&self, name: &str) -> bool;
     /// Where it looks, while the operator works in these namespaces.
     fn spans(&self, namespaces: &Namespaces) -> Vec<Span>;
+    /// Whether it has been told where to look.
+    fn is_placed(&self) -> bool;
     fn set_spans(&self, spans: &[Span]);
     fn sink(self: Arc<Self>, wiring: Wiring) -> Arc<dyn Sink>;
     fn absorb(&self, object: &Value, origin: Option<&Origin>);
@@ -103,6 +105,10 @@ impl<K: Cached> AnyInformer for Inner<K> {
             }
             _ => vec![Span::ALL],
         }
+    }
+
+    fn is_placed(&self) -> bool {
+        self.read().streams().is_some()
     }
 
     fn set_spans(&self, spans: &[Span]) {

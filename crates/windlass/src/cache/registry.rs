@@ -100,6 +100,11 @@ impl Cache {
         self.informers().iter().flat_map(|informer| informer.health()).collect()
     }
 
+    /// The kinds that nobody has begun to list.
+    pub(crate) fn waiting(&self) -> Vec<Kind> {
+        self.informers().iter().filter(|one| !one.is_placed()).map(|one| one.kind().clone()).collect()
+    }
+
     /// Takes in an object as the server answered a write of our own: the next read has it, and its event is no news.
     pub fn absorb(&self, kind: &Kind, object: &Value, origin: Option<&Origin>) {
         for informer in self.informers().iter().filter(|informer| informer.kind() == kind) {

@@ -11,7 +11,10 @@ pub(super) fn ready(cache: &Cache, env: &Env) -> Checks {
     let checks = Checks::new();
     let (cache, env) = (cache.clone(), env.clone());
     checks.add("informers", move || {
-        let wrong: Vec<String> = cache.health().iter().filter_map(|health| wrong(health, &env)).collect();
+        let waiting = cache.waiting().into_iter().map(|kind| format!("{kind} is not listed yet"));
+        let health = cache.health();
+        let wrong: Vec<String> =
+            waiting.chain(health.iter().filter_map(|health| wrong(health, &env))).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     });
     checks

@@ -59,6 +59,20 @@ async fn a_controller_waits_for_its_kind_stops_when_it_goes_and_starts_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operator_that_has_only_begun_to_look_is_not_ready() {
+    let cluster = TestCluster::new().await;
+    let running = start(&cluster, crate::widget::operator(&Log::default(), &Outside::default())).await;
+    let report = running.readiness().report("readyz", &[]);
+    assert!(
+        !report.passed && report.text.contains("Widget.test.example.com is not listed yet"),
+        "{}",
+        report.text
+    );
+    until(|| running.readiness().report("readyz", &[]).passed).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_that_has_to_be_there_and_is_not_shows_in_readiness() {
     let cluster = TestCluster::new().await;
     let running = start(&cluster, base(&Outside::default()).controller(controller(&Log::default()))).await;
