@@ -68,7 +68,7 @@
 //! # }
 //! ```
 //!
-//! The book's first chapter builds an operator step by step.
+//! The book's first chapter builds an operator step by step. The examples of this crate show one concept each.
 
 pub mod cache;
 pub mod client;
