@@ -107,6 +107,14 @@ pub(super) struct Run {
     pub election: Election,
 }
 
+impl Run {
+    /// The namespaces to watch; none for all of them, which installers also write as an empty text.
+    pub fn namespaces(&self) -> Vec<String> {
+        let names = self.watch_namespaces.iter().map(|name| name.trim());
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+}
+
 #[derive(Clone, Debug, Args)]
 pub(super) struct Election {
     /// Let replicas elect a leader: one works, the others stand by
@@ -218,6 +226,8 @@ mod tests {
 
     #[test]
     fn namespaces_are_separated_by_commas() {
-        assert_eq!(run(&["--watch-namespaces=a,b"]).watch_namespaces, ["a", "b"]);
+        assert_eq!(run(&["--watch-namespaces=a,b"]).namespaces(), ["a", "b"]);
+        assert_eq!(run(&["--watch-namespaces=a, b,"]).namespaces(), ["a", "b"]);
+        assert_eq!(run(&["--watch-namespaces="]).namespaces(), [""; 0], "all of them");
     }
 }

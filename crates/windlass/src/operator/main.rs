@@ -70,6 +70,7 @@ impl Operator {
     }
 
     fn settings(&self, run: Run, server: &Server, env: Env) -> Settings {
+        let namespaces = run.namespaces();
         let election = run.election.leader_elect.then(|| {
             let namespace = run.election.leader_election_namespace;
             let namespace = namespace.unwrap_or_else(|| server.default_namespace().to_owned());
@@ -86,7 +87,7 @@ impl Operator {
         });
         Settings {
             env,
-            namespaces: run.watch_namespaces,
+            namespaces,
             install_crds: run.install_crds,
             metrics_address: run.metrics_bind_address,
             health_address: run.health_probe_bind_address,
