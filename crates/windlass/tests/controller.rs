@@ -103,7 +103,9 @@ async fn a_panic_is_of_one_object_which_backs_off_and_says_so() {
     until(|| log.count("default/good") == 1).await;
     until(|| cluster.dump().contains("the operator panicked: oh no")).await;
     let text = running.metrics().render(windlass::metrics::Format::Text);
-    assert!(text.contains("controller_runtime_reconcile_panics_total{controller=\"configmap\"}"), "{text}");
+    let line = text.lines().find(|line| line.starts_with("controller_runtime_reconcile_panics_total{"));
+    let counted = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    assert_eq!(counted, Some(log.count("default/bad")), "{text}");
     running.stop().await.unwrap();
 }
 

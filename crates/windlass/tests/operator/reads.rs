@@ -7,6 +7,7 @@ use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::{CustomResourceExt as _, ResourceExt as _};
 use serde_json::json;
 use windlass::cache::{Declared, Index, Scope};
+use windlass::core::select::LabelSelector;
 use windlass::core::{Kind, ObjectKey, Outcome};
 use windlass::events::{Event, reference};
 use windlass::{Controller, Error, Operator};
@@ -164,4 +165,43 @@ async fn a_controller_of_a_kind_without_a_type_works_and_tells() {
     apply(&cluster, "default", "w", json!({"size": 4})).await;
     until_told(&cluster, |event| event.note.as_deref() == Some("its size is 4")).await;
     running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_of_one_kind_share_one_watch_and_one_that_selects_has_its_own() {
+    let cluster = cluster().await;
+    let (all, some) = (Log::default(), Log::default());
+    let noting = |log: &Log, name: &str| {
+        let log = log.clone();
+        let controller = Controller::raw(move |ctx, map: Arc<ConfigMap>| {
+            log.note(ctx.key());
+            assert!(map.metadata.managed_fields.is_none(), "nobody reads these");
+            async { Ok(Outcome::AwaitChange) }
+        });
+        controller.named(name)
+    };
+    let labels = || LabelSelector::parse("colour=red").unwrap();
+    let operator = Operator::new("test-operator", "0.0.0")
+        .controller(noting(&all, "first"))
+        .controller(noting(&all, "second"))
+        .controller(noting(&some, "red").declared(|maps| maps.labels(labels())));
+    let running = start(&cluster, operator).await;
+    let red = "{apiVersion: v1, kind: ConfigMap, metadata: {name: red, labels: {colour: red}}}";
+    cluster.apply_yaml(red).await.unwrap();
+    until(|| all.count("default/one") == 2 && all.count("default/red") == 2).await;
+    until(|| some.count("default/red") == 1).await;
+    assert_eq!(some.count("default/one"), 0);
+    assert_eq!(cluster.count("watch", "configmaps"), 2, "one of all, one of the red ones");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transform_changes_what_is_kept() {
+    let read = |ctx: &windlass::Context| {
+        let secret = ctx.get::<Secret>(&ObjectKey::namespaced("default", "s"))?;
+        Ok(secret.map(|secret| format!("{:?} {:?}", secret.name_any(), secret.data)).into_iter().collect())
+    };
+    let without_data = || Declared::<Secret>::typed().transform(|secret| secret.data = None);
+    let said = once(move |controller| controller.reads_with(without_data()), read).await;
+    assert_eq!(said, ["\"s\" None"]);
 }

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::Instant;
 use windlass::cache::State;
-use windlass::{Env, Running, Settings, election};
+use windlass::operator::Ended;
+use windlass::{Env, Error, Running, Settings, election};
 use windlass_testing::TestCluster;
 
 use crate::support::{Log, until};
@@ -92,4 +96,26 @@ async fn the_standby_leads_when_the_lease_of_a_dead_leader_has_expired() {
     let allowed = Duration::from_secs(13)..Duration::from_secs(17);
     assert!(allowed.contains(&after), "within 15 s and 2 s, and not before the lease has expired: {after:?}");
     standby.running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_taken_ends_and_writes_no_more() {
+    let cluster = TestCluster::new().await;
+    let leader = replica(&cluster, "a").await;
+    leader.running.leadership().leading().await;
+    apply(&cluster, "default", "one", json!({"size": 1})).await;
+    until(|| is_ready(&cluster, "default", "one")).await;
+
+    let leases: Api<Lease> = Api::default_namespaced(cluster.client());
+    let taken = json!({"spec": {"holderIdentity": "b", "leaseTransitions": 7}});
+    leases.patch("test-operator", &PatchParams::default(), &Patch::Merge(taken)).await.unwrap();
+    let at = Instant::now();
+    let ended = leader.running.wait().await.unwrap_err();
+    assert!(matches!(ended, Ended::LostLeadership(_)), "{ended}");
+    assert!(at.elapsed() < Duration::from_secs(3), "it noticed after {:?}", at.elapsed());
+    assert_eq!(Error::from(ended).to_string(), "lost the leadership: the lease is held by b");
+    let before = writes(&leader.tap).len();
+    apply(&cluster, "default", "two", json!({"size": 2})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(writes(&leader.tap).len(), before);
 }

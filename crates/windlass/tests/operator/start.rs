@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::client::Body;
 use windlass::core::Outcome;
 use windlass::operator::StartError;
 use windlass::{Controller, Env, Error, Operator, Settings, election};
@@ -68,4 +69,24 @@ async fn times_of_an_election_that_do_not_go_together() {
     let expected =
         "the leader election cannot work: the lease duration has to be longer than the renew deadline";
     assert_eq!(text, expected);
+}
+
+#[tokio::test]
+async fn kinds_that_cannot_be_installed() {
+    // A server that lets nobody do anything.
+    let refusing = tower::service_fn(async |_: http::Request<Body>| {
+        let status = serde_json::json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+            "message": "user cannot patch customresourcedefinitions",
+        });
+        http::Response::builder().status(403).body(Body::from(status.to_string().into_bytes()))
+    });
+    let operator = base(&Outside::default()).crd::<Widget>().controller(controller(&Log::default()));
+    let client = kube::Client::new(refusing, "default");
+    let error = operator.start(client, Settings::for_tests(Env::system())).await.unwrap_err();
+    let text = Error::from(error).to_string();
+    let expected =
+        "cannot install the operator's kinds: cannot apply the definition widgets.test.example.com: ";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("user cannot patch customresourcedefinitions"), "{text}");
 }

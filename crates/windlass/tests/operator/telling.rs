@@ -13,7 +13,7 @@ use windlass::core::Outcome;
 use windlass::events::Event;
 use windlass::metrics::Format;
 use windlass::{Controller, Operator};
-use windlass_testing::TestCluster;
+use windlass_testing::{Clock, TestCluster};
 
 use crate::support::{Log, config_map, start, until, until_told};
 use crate::widget::{Outside, Widget, apply, is_ready, operator};
@@ -121,5 +121,31 @@ async fn an_object_that_does_not_decode_is_told_of_and_the_rest_go_on() {
     // Mended, it is an object like others.
     apply(&cluster, "default", "bad", json!({"size": 2})).await;
     until(|| is_ready(&cluster, "default", "bad")).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_tells_a_silent_watch_from_a_live_one() {
+    // The machine's clock stands still here, so that this server has nothing to say for hours.
+    let silent = TestCluster::new().await;
+    let running = start(&silent, operator(&Log::default(), &Outside::default())).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(running.readiness().report("readyz", &[]).passed, "some minutes are nothing");
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    let report = running.readiness().report("readyz", &[]);
+    assert!(!report.passed);
+    for kind in ["Widget.test.example.com", "ConfigMap"] {
+        assert!(report.text.contains(&format!("nothing was heard of {kind} for 7")), "{}", report.text);
+    }
+    running.stop().await.unwrap();
+
+    let clock = Clock::runtime("2026-01-01T00:00:00Z".parse().unwrap());
+    let live = TestCluster::builder().clock(clock).start().await;
+    let running = start(&live, operator(&Log::default(), &Outside::default())).await;
+    for _ in 0..12 {
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        let report = running.readiness().report("readyz", &[]);
+        assert!(report.passed, "nothing happens, and bookmarks say so: {}", report.text);
+    }
     running.stop().await.unwrap();
 }

@@ -8,6 +8,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use windlass::core::Outcome;
+use windlass::core::queue::{Bucket, Config};
 use windlass::{Controller, Operator, PAUSED, RECONCILE_NOW};
 use windlass_testing::TestCluster;
 
@@ -124,5 +125,66 @@ async fn a_paused_object_waits_with_its_deletion_too() {
     assert!(get(&cluster, "one").is_some() && boxed(&cluster, "one").is_none(), "it is left alone");
     api.patch("one", &PatchParams::default(), &Patch::Merge(paused(json!(null)))).await.unwrap();
     until(|| get(&cluster, "one").is_none()).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_goes_before_what_was_there_at_the_start() {
+    let cluster = TestCluster::new().await;
+    for number in 0..100 {
+        config_map(&cluster, &format!("map-{number}"), "1").await;
+    }
+    let log = Log::default();
+    let controller = {
+        let log = log.clone();
+        Controller::raw(move |ctx, _: Arc<ConfigMap>| {
+            log.note(ctx.key());
+            async move {
+                ctx.env().sleep(Duration::from_secs(1)).await;
+                Ok(Outcome::AwaitChange)
+            }
+        })
+    };
+    let running = start(&cluster, operator(controller.concurrency(1))).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    config_map(&cluster, "new", "1").await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(log.count("default/new"), 1, "it did not wait for the rest of a hundred seconds");
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_hands_out_no_more_than_it_is_allowed_to() {
+    let cluster = TestCluster::new().await;
+    for number in 0..10 {
+        config_map(&cluster, &format!("map-{number}"), "1").await;
+    }
+    let log = Log::default();
+    let config = Config { bucket: Some(Bucket::per_second(1.0, 1)), ..Config::default() };
+    let running = start(&cluster, operator(noting(&log).queue(config))).await;
+    let looked_at = || (0..10).map(|number| log.count(&format!("default/map-{number}"))).sum::<usize>();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!((3..=6).contains(&looked_at()), "{} in five seconds", looked_at());
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(looked_at(), 10);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_never_done_is_slowed_down() {
+    let cluster = TestCluster::new().await;
+    config_map(&cluster, "one", "1").await;
+    let log = Log::default();
+    let restless = {
+        let log = log.clone();
+        Controller::raw(move |ctx, _: Arc<ConfigMap>| {
+            log.note(ctx.key());
+            async { Ok(Outcome::Again) }
+        })
+    };
+    let running = start(&cluster, operator(restless)).await;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let passes = log.count("default/one");
+    assert!((25..60).contains(&passes), "{passes} passes in an hour");
     running.stop().await.unwrap();
 }
