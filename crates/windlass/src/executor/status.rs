@@ -90,6 +90,10 @@ impl Executor {
         };
         without_nulls(&mut status);
         show(&mut status, parent, problem, self.env.now(), planned.is_some());
+        // Nearly always it is there already: to see that costs an eighth of what it costs to say what differs.
+        if status == parent.status {
+            return None;
+        }
         let live = json!({"status": parent.status});
         let desired = json!({"status": status});
         // The cache does not keep which fields of a status are ours, so all are taken for ours: a field that left the
