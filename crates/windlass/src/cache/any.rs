@@ -54,7 +54,8 @@ pub(super) trait AnyInformer: Any + Send + Sync {
     fn removed(&self, key: &ObjectKey, uid: &str, origin: Option<&Origin>);
     fn children_of(&self, owner_uid: &str) -> Option<Vec<ObjectMetadata>>;
     fn metadata(&self, key: &ObjectKey) -> Option<ObjectMetadata>;
-    fn value(&self, key: &ObjectKey) -> Option<Value>;
+    /// An object, and the set of fields that we applied to it.
+    fn value(&self, key: &ObjectKey) -> Option<(Value, Option<Value>)>;
     fn managed(&self, key: &ObjectKey) -> Option<Value>;
     /// Whether everything that a span covers can be read.
     fn is_synced(&self, span: &Span) -> bool;
@@ -151,9 +152,13 @@ impl<K: Cached> AnyInformer for Inner<K> {
         metadata(key, &**store.get(key)?, store.version(key)?)
     }
 
-    fn value(&self, key: &ObjectKey) -> Option<Value> {
-        let object = self.read().get(key).cloned()?;
-        serde_json::to_value(&*object).ok()
+    fn value(&self, key: &ObjectKey) -> Option<(Value, Option<Value>)> {
+        let (object, set) = {
+            let store = self.read();
+            (store.get(key)?.clone(), store.managed(key).cloned())
+        };
+        let set = set.and_then(|set| serde_json::from_str(&set).ok());
+        Some((serde_json::to_value(&*object).ok()?, set))
     }
 
     fn managed(&self, key: &ObjectKey) -> Option<Value> {

@@ -132,16 +132,17 @@ impl Cache {
     fn informers_of<K: Cached>(&self, kind: &Kind) -> Result<Vec<Arc<dyn AnyInformer>>, ReadError> {
         let mut all = self.informers();
         all.retain(|informer| informer.kind() == kind && informer.holds() == TypeId::of::<K>());
-        let name = short(type_name::<K>());
-        let line = if TypeId::of::<K>() == TypeId::of::<DynamicObject>() {
-            ".reads_dynamic(kind)".to_owned()
-        } else if K::metadata_api() {
-            let of = name.strip_prefix("PartialObjectMeta<").and_then(|rest| rest.strip_suffix('>'));
-            format!(".reads_metadata::<{}>()", of.unwrap_or(&name))
-        } else {
-            format!(".reads::<{name}>()")
-        };
-        declared(all, kind, line)
+        declared(all, kind, || {
+            let name = short(type_name::<K>());
+            if TypeId::of::<K>() == TypeId::of::<DynamicObject>() {
+                ".reads_dynamic(kind)".to_owned()
+            } else if K::metadata_api() {
+                let of = name.strip_prefix("PartialObjectMeta<").and_then(|rest| rest.strip_suffix('>'));
+                format!(".reads_metadata::<{}>()", of.unwrap_or(&name))
+            } else {
+                format!(".reads::<{name}>()")
+            }
+        })
     }
 }
 
@@ -167,11 +168,11 @@ impl Cache {
         Ok(from.iter().find_map(|informer| informer.metadata(key)))
     }
 
-    /// An object as JSON.
+    /// An object as JSON, and the set of fields that we [applied](Cache::managed) to it: both of one version.
     ///
     /// # Errors
     /// When it cannot be told whether it is there.
-    pub fn value(&self, kind: &Kind, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+    pub fn value(&self, kind: &Kind, key: &ObjectKey) -> Result<Option<(Value, Option<Value>)>, ReadError> {
         let from = readable(self.owned(kind)?, kind, key.namespace())?;
         Ok(from.iter().find_map(|informer| informer.value(key)))
     }
@@ -188,17 +189,17 @@ impl Cache {
     fn owned(&self, kind: &Kind) -> Result<Vec<Arc<dyn AnyInformer>>, ReadError> {
         let mut all = self.informers();
         all.retain(|informer| informer.kind() == kind && informer.is_owned());
-        declared(all, kind, format!(".owns::<{}>()", kind.resource.kind))
+        declared(all, kind, || format!(".owns::<{}>()", kind.resource.kind))
     }
 }
 
 fn declared(
     informers: Vec<Arc<dyn AnyInformer>>,
     kind: &Kind,
-    line: String,
+    line: impl FnOnce() -> String,
 ) -> Result<Vec<Arc<dyn AnyInformer>>, ReadError> {
     match informers.is_empty() {
-        true => Err(ReadError::NotDeclared { kind: kind.to_string(), line }),
+        true => Err(ReadError::NotDeclared { kind: kind.to_string(), line: line() }),
         false => Ok(informers),
     }
 }

@@ -144,18 +144,8 @@ impl Executor {
 
     /// What the cache has of a child; `None` if it cannot tell.
     fn cached(&self, kind: &Kind, key: &ObjectKey) -> Option<View> {
-        // The object and the set have to be of one version, and the watch does not wait for us.
-        const TRIES: usize = 3;
-        let version = || Some(self.cache.metadata(kind, key).ok()?.map(|metadata| metadata.version));
-        for _ in 0..TRIES {
-            let before = version()?;
-            let object = self.cache.value(kind, key).ok()?;
-            let applied = self.cache.managed(kind, key).ok()?;
-            if version()? == before {
-                return Some(View { object, applied, watched: true });
-            }
-        }
-        None
+        let (object, applied) = self.cache.value(kind, key).ok()?.unzip();
+        Some(View { object, applied: applied.flatten(), watched: true })
     }
 
     fn view_of(&self, object: Option<Value>) -> View {

@@ -163,8 +163,9 @@ async fn of_owned_kinds_our_set_is_kept_and_children_are_found() {
     let children = running.cache.children_of(&kind, &owner).unwrap();
     assert_eq!(children.iter().map(|child| child.key.clone()).collect::<Vec<_>>(), [key("child")]);
     assert_eq!(children[0].controller.as_ref().unwrap().uid, owner);
-    let value = running.cache.value(&kind, &key("child")).unwrap().unwrap();
+    let (value, its_set) = running.cache.value(&kind, &key("child")).unwrap().unwrap();
     assert_eq!((&value["kind"], &value["data"]["is"]), (&json!("ConfigMap"), &json!("1")));
+    assert_eq!(its_set, Some(set));
     api.delete("child", &Default::default()).await.unwrap();
     until("it is gone", || running.informer.children_of(&owner).is_empty()).await;
 }
