@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use windlass::core::Outcome;
 use windlass::core::queue::{Bucket, Config};
-use windlass::{Controller, Operator, PAUSED, RECONCILE_NOW};
+use windlass::{Controller, Env, Operator, PAUSED, RECONCILE_NOW, Settings};
 use windlass_testing::TestCluster;
 
 use crate::support::{Log, config_map, start, until};
@@ -40,7 +40,9 @@ async fn every_object_is_looked_at_every_so_often_and_not_all_at_once() {
         config_map(&cluster, &format!("map-{number}"), "1").await;
     }
     let log = Log::default();
-    let running = start(&cluster, operator(noting(&log).every(Duration::from_secs(600)))).await;
+    let operator = operator(noting(&log).every(Duration::from_secs(600)));
+    let settings = Settings::for_tests(Env::seeded(1, "2026-01-01T00:00:00Z".parse().unwrap()));
+    let running = operator.start(cluster.client(), settings).await.unwrap();
     until(|| (0..10).all(|number| log.count(&format!("default/map-{number}")) == 1)).await;
     tokio::time::sleep(Duration::from_secs(599)).await;
     let again = || (0..10).filter(|number| log.count(&format!("default/map-{number}")) > 1).count();
