@@ -10,29 +10,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
-use support::{Log, config_map, start, until};
+use support::{Log, annotate, config_map, noting, operator, start, until};
 use windlass::core::{ObjectKey, Outcome};
 use windlass::{Controller, Error, Operator, PAUSED, RECONCILE_NOW};
 use windlass_testing::TestCluster;
-
-/// A controller of ConfigMaps that notes which it looked at.
-fn noting(log: &Log) -> Controller<ConfigMap> {
-    let log = log.clone();
-    Controller::raw(move |ctx, _: Arc<ConfigMap>| {
-        log.note(ctx.key());
-        async { Ok(Outcome::AwaitChange) }
-    })
-}
-
-fn operator(controller: Controller<ConfigMap>) -> Operator {
-    Operator::new("test-operator", "0.0.0").controller(controller)
-}
-
-async fn annotate(cluster: &TestCluster, name: &str, key: &str, value: &str) {
-    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
-    let patch = json!({"metadata": {"annotations": {key: value}}});
-    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-}
 
 #[tokio::test(start_paused = true)]
 async fn every_object_is_looked_at_and_changes_are_too() {

@@ -9,29 +9,11 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use windlass::core::Outcome;
 use windlass::core::queue::{Bucket, Config};
-use windlass::{Controller, Env, Operator, PAUSED, RECONCILE_NOW, Settings};
+use windlass::{Controller, Env, PAUSED, RECONCILE_NOW, Settings};
 use windlass_testing::TestCluster;
 
-use crate::support::{Log, config_map, start, until};
+use crate::support::{Log, annotate, config_map, noting, operator, start, until};
 use crate::widget::{Outside, apply, base, boxed, controller, delete, get, is_ready};
-
-fn noting(log: &Log) -> Controller<ConfigMap> {
-    let log = log.clone();
-    Controller::raw(move |ctx, _: Arc<ConfigMap>| {
-        log.note(ctx.key());
-        async { Ok(Outcome::AwaitChange) }
-    })
-}
-
-fn operator(controller: Controller<ConfigMap>) -> Operator {
-    Operator::new("test-operator", "0.0.0").controller(controller)
-}
-
-async fn annotate(cluster: &TestCluster, name: &str, key: &str, value: &str) {
-    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
-    let patch = json!({"metadata": {"annotations": {key: value}}});
-    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-}
 
 #[tokio::test(start_paused = true)]
 async fn every_object_is_looked_at_every_so_often_and_not_all_at_once() {

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
-use kube::api::ListParams;
-use windlass::core::ObjectKey;
-use windlass::{Env, Operator, Running, Settings};
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
+use windlass::core::{ObjectKey, Outcome};
+use windlass::{Controller, Env, Operator, Running, Settings};
 use windlass_testing::TestCluster;
 
 /// What a controller looked at.
@@ -90,4 +92,23 @@ pub async fn config_map(cluster: &TestCluster, name: &str, value: &str) {
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}, data: {{value: '{value}'}}}}"
     );
     cluster.apply_yaml(&text).await.unwrap();
+}
+
+/// A controller of ConfigMaps that notes which it looked at.
+pub fn noting(log: &Log) -> Controller<ConfigMap> {
+    let log = log.clone();
+    Controller::raw(move |ctx, _: Arc<ConfigMap>| {
+        log.note(ctx.key());
+        async { Ok(Outcome::AwaitChange) }
+    })
+}
+
+pub fn operator(controller: Controller<ConfigMap>) -> Operator {
+    Operator::new("test-operator", "0.0.0").controller(controller)
+}
+
+pub async fn annotate(cluster: &TestCluster, name: &str, key: &str, value: &str) {
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let patch = json!({"metadata": {"annotations": {key: value}}});
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
