@@ -1,7 +1,7 @@
 //! Which crate may depend on which: the arrows of ARCHITECTURE.md as one table.
 //!
-//! core ← apiserver ← cluster; core ← windlass ← operators; testing and sim stand on all of these, and only tests
-//! depend on them; the command is on top of all. A crate that wants an arrow the other way is telling you that
+//! core ← apiserver; core ← windlass ← operators, cluster, node; sandbox ← node; testing and sim stand on all of these,
+//! and only tests depend on them; the command is on top of all. A crate that wants an arrow the other way is telling you that
 //! something is in the wrong room.
 
 use crate::Finding;
@@ -17,6 +17,8 @@ struct Room {
 const CORE: &str = "windlass-core";
 const SERVER: &str = "windlass-apiserver";
 const CLUSTER: &str = "windlass-cluster";
+const NODE: &str = "windlass-node";
+const SANDBOX: &str = "windlass-sandbox";
 const FRAMEWORK: &str = "windlass";
 const TESTING: &str = "windlass-testing";
 const SIM: &str = "windlass-sim";
@@ -27,16 +29,20 @@ const CONFORMANCE: &str = "conformance/";
 const ROOMS: &[Room] = &[
     Room { crates: CORE, may_use: &[] },
     Room { crates: SERVER, may_use: &[CORE] },
-    Room { crates: CLUSTER, may_use: &[CORE, SERVER] },
+    // Built-in controllers and the node are clients like everyone: what they share with operators is the cache and the
+    // clock of the framework, and they know no server.
+    Room { crates: CLUSTER, may_use: &[CORE, FRAMEWORK] },
+    Room { crates: SANDBOX, may_use: &[] },
+    Room { crates: NODE, may_use: &[CORE, FRAMEWORK, SANDBOX] },
     Room { crates: FRAMEWORK, may_use: &[CORE] },
     Room { crates: OPERATORS, may_use: &[CORE, FRAMEWORK] },
     Room { crates: TESTING, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK] },
     Room { crates: SIM, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING] },
-    Room { crates: "windlass-cli", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
-    Room { crates: CONFORMANCE, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, OPERATORS] },
-    Room { crates: "bench/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, OPERATORS] },
-    Room { crates: "soak/", may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM, OPERATORS] },
-    Room { crates: TOOLS, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING, SIM] },
+    Room { crates: "windlass-cli", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM] },
+    Room { crates: CONFORMANCE, may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
+    Room { crates: "bench/", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
+    Room { crates: "soak/", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
+    Room { crates: TOOLS, may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM] },
 ];
 
 /// What the tests of any crate may use beyond what its shipped code may.

@@ -1,0 +1,1 @@
+//! The controllers that Kubernetes ships with, each a pure keyed step.

@@ -1,0 +1,1 @@
+//! A Kubernetes node whose pods are processes of this machine.

@@ -1,0 +1,1 @@
+//! Programs in namespaces of their own, as root or as an ordinary user: mounts, processes, networks.
