@@ -1,1 +1,5 @@
 //! A Kubernetes node whose pods are processes of this machine.
+
+pub mod image;
+pub mod logs;
+pub mod serve;

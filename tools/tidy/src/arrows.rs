@@ -38,10 +38,22 @@ const ROOMS: &[Room] = &[
     Room { crates: OPERATORS, may_use: &[CORE, FRAMEWORK] },
     Room { crates: TESTING, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK] },
     Room { crates: SIM, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING] },
-    Room { crates: "windlass-cli", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM] },
-    Room { crates: CONFORMANCE, may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
-    Room { crates: "bench/", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
-    Room { crates: "soak/", may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS] },
+    Room {
+        crates: "windlass-cli",
+        may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM],
+    },
+    Room {
+        crates: CONFORMANCE,
+        may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS],
+    },
+    Room {
+        crates: "bench/",
+        may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS],
+    },
+    Room {
+        crates: "soak/",
+        may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM, OPERATORS],
+    },
     Room { crates: TOOLS, may_use: &[CORE, SERVER, CLUSTER, NODE, SANDBOX, FRAMEWORK, TESTING, SIM] },
 ];
 
