@@ -1,0 +1,15 @@
+//! The built-in controllers, one room each, and what several of them share.
+
+mod claim;
+mod pods;
+mod replicaset;
+
+use std::sync::Arc;
+
+use crate::engine::Controller;
+
+/// What is made under a name.
+type New = fn() -> Arc<dyn Controller>;
+
+/// All of them, under the names by which they are chosen.
+pub(crate) const TABLE: &[(&str, New)] = &[("replicaset", || Arc::new(replicaset::ReplicaSets))];

@@ -1,0 +1,81 @@
+//! What a step sees.
+
+use std::sync::Arc;
+
+use windlass::Object;
+use windlass::cache::{Cache, ReadError};
+use windlass_core::ObjectKey;
+
+use super::wiring::BY_CONTROLLER;
+
+/// The objects that the controllers watch, with their own writes already in them.
+///
+/// # Panics
+/// Reads of a kind that the controller did not [declare](super::Controller::declare): a mistake in its code, which the
+/// runner catches and tells.
+pub struct View<'a> {
+    cache: &'a Cache,
+    refused: &'a [Refusal],
+}
+
+/// A write that the server refused for good: not a conflict, and not a server that is away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was tried: `create`, `update`, `patch`, `post`, `delete`.
+    pub verb: &'static str,
+    /// The kind of the object.
+    pub kind: String,
+    /// Its name, or the prefix of one that is generated.
+    pub name: String,
+    /// The HTTP status.
+    pub code: u16,
+    /// The server's reason, such as `Forbidden`.
+    pub reason: String,
+    /// The server's words.
+    pub message: String,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(cache: &'a Cache, refused: &'a [Refusal]) -> View<'a> {
+        View { cache, refused }
+    }
+
+    /// What the server refused in the last turn of this key. A step that sees some only reports them.
+    pub fn refused(&self) -> &'a [Refusal] {
+        self.refused
+    }
+
+    /// An object.
+    pub fn get<K: Object>(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        read(self.cache.get(key))
+    }
+
+    /// The objects of one namespace or of all, in the order of their keys.
+    pub fn list<K: Object>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
+        read(self.cache.list(namespace))
+    }
+
+    /// The objects whose controller has this uid, in the order of their keys.
+    pub fn children<K: Object>(&self, uid: &str) -> Vec<Arc<K>> {
+        self.by_index(BY_CONTROLLER, uid)
+    }
+
+    /// The objects that no controller owns, of one namespace.
+    pub fn orphans<K: Object>(&self, namespace: &str) -> Vec<Arc<K>> {
+        self.by_index(BY_CONTROLLER, &super::wiring::nobody_in(namespace))
+    }
+
+    /// The objects that an index has under a value, in the order of their keys.
+    pub fn by_index<K: Object>(&self, index: &str, value: &str) -> Vec<Arc<K>> {
+        read(self.cache.by_index(index, value))
+    }
+
+    /// The cache itself, for kinds that have no Rust type.
+    pub fn cache(&self) -> &'a Cache {
+        self.cache
+    }
+}
+
+fn read<T>(answer: Result<T, ReadError>) -> T {
+    answer.unwrap_or_else(|error| panic!("a controller reads what it did not declare: {error}"))
+}
