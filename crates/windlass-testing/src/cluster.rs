@@ -21,6 +21,9 @@ pub struct TestCluster {
 struct Inner {
     server: ApiServer,
     recorder: Option<Recorder>,
+    /// They end with the cluster.
+    #[cfg(feature = "controllers")]
+    controllers: OnceLock<windlass_cluster::Running>,
 }
 
 /// How long waits wait unless they are told otherwise. Nothing in the process takes a second; a loaded machine may.
@@ -45,7 +48,26 @@ impl TestCluster {
 
     fn of(server: ApiServer, self_check: bool, timeout: Duration) -> TestCluster {
         let recorder = self_check.then(|| Recorder::new(server.clone()));
-        TestCluster { inner: Arc::new(Inner { server, recorder }), timeout }
+        let inner = Inner {
+            server,
+            recorder,
+            #[cfg(feature = "controllers")]
+            controllers: OnceLock::new(),
+        };
+        TestCluster { inner: Arc::new(inner), timeout }
+    }
+
+    /// Runs some of the controllers that Kubernetes ships with beside the server, until the cluster is dropped: an owner's
+    /// children go with it, a Deployment has pods. Their time and randomness come from `env`, which should show the
+    /// server's time. A fork has none.
+    ///
+    /// # Panics
+    /// When the cluster has controllers already.
+    #[cfg(feature = "controllers")]
+    pub fn run(&self, controllers: windlass_cluster::Controllers, env: &windlass::Env) {
+        let running = controllers.start(self.client(), env);
+        let first = self.inner.controllers.set(running).is_ok();
+        assert!(first, "the controllers of a test cluster are started once, all together");
     }
 
     /// A client of the administrator, with `default` as its namespace.

@@ -25,7 +25,8 @@
 //! # }
 //! ```
 //!
-//! The server has no controllers beside it: what a test does not write, nobody writes.
+//! The server has no controllers beside it: what a test does not write, nobody writes. With the feature `controllers`,
+//! `TestCluster::run` starts some of those that Kubernetes ships with.
 
 mod apply;
 pub mod check;
@@ -37,6 +38,9 @@ pub use apply::ApplyError;
 pub use cluster::{Builder, TestCluster};
 pub use wait::TimedOut;
 pub use world::World;
+
+#[cfg(feature = "controllers")]
+pub use windlass_cluster::Controllers;
 
 pub use windlass_apiserver::api::audit::Record;
 pub use windlass_apiserver::front::{ApiServer, Clock, Random};
