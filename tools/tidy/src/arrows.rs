@@ -219,7 +219,9 @@ mod tests {
         let found = rules(&[
             ("windlass-core", "crates/windlass-core", &[("serde", ""), ("windlass-testing", "dev")]),
             ("windlass-apiserver", "crates/windlass-apiserver", &[("windlass-core", ""), ("tokio", "")]),
-            ("windlass-cluster", "crates/windlass-cluster", &[("windlass-apiserver", "")]),
+            ("windlass-cluster", "crates/windlass-cluster", &[("windlass", "")]),
+            ("windlass-sandbox", "crates/windlass-sandbox", &[("nix", "")]),
+            ("windlass-node", "crates/windlass-node", &[("windlass", ""), ("windlass-sandbox", "")]),
             ("windlass", "crates/windlass", &[("windlass-core", ""), ("windlass-sim", "dev")]),
             ("windlass-testing", "crates/windlass-testing", &[("windlass-apiserver", ""), ("windlass", "")]),
             ("windlass-sim", "crates/windlass-sim", &[("windlass-cluster", ""), ("windlass-testing", "")]),
