@@ -39,7 +39,7 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
 conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36 (ARGS=operators: only these)
-	@tools/setup rust kube-apiserver kube-controller-manager etcd-3.6 kubectl kubectl-1.32
+	@tools/setup rust kube-apiserver kube-controller-manager kube-scheduler etcd-3.6 kubectl kubectl-1.32
 	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)

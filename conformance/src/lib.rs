@@ -13,6 +13,7 @@
 pub mod answer;
 pub mod client;
 pub mod compare;
+pub mod controllers;
 pub mod explained;
 pub mod generate;
 pub mod kubectl;

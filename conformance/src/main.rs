@@ -12,11 +12,14 @@ use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use windlass_conformance::client::Endpoint;
+use windlass_conformance::controllers::run::Choice;
 use windlass_conformance::operators::{self, Check, Ours, Real, Times, foobar};
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
-use windlass_conformance::{explained, generate, kubectl, recorded, report, rules, servers, suite};
+use windlass_conformance::{
+    controllers, explained, generate, kubectl, recorded, report, rules, servers, suite,
+};
 
 /// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
 #[derive(Parser)]
@@ -46,9 +49,12 @@ struct Args {
     /// The folder of the operators' programs [default: that of this program]
     #[arg(long)]
     operators: Option<PathBuf>,
-    /// Only on this server: `ours` or `real`. Of operators.
+    /// Only on this server: `ours` or `real`. Of operators and controllers.
     #[arg(long)]
     on: Option<String>,
+    /// Only these controllers, such as `deployment,job`. Of controllers.
+    #[arg(long, value_delimiter = ',')]
+    controller: Vec<String>,
     /// Where reports and the servers' data go [default: `conformance` in the target folder of this program]
     #[arg(long)]
     output: Option<PathBuf>,
@@ -67,6 +73,11 @@ enum Mode {
     RecordKubectl,
     /// Run the checks of operators on both servers, the real one with its kube-controller-manager.
     Operators,
+    /// Play scenarios to kube-controller-manager and to our controllers, both on real servers, and compare what is there
+    /// at the end; with `--on`, only one of them, against what is recorded.
+    Controllers,
+    /// Record what kube-controller-manager leaves at the end of the scenarios, for `cargo test`.
+    RecordControllers,
 }
 
 #[tokio::main]
@@ -91,6 +102,11 @@ async fn run(args: Args) -> Result<bool> {
         let folder = args.operators.clone().or(this.parent().map(Path::to_owned)).context("a folder")?;
         let work = move || operators_mode(&folder, &output.join("operators"), &args.only, args.on.as_deref());
         return tokio::task::spawn_blocking(work).await?;
+    }
+    if matches!(args.mode, Mode::Controllers | Mode::RecordControllers) {
+        let record = args.mode == Mode::RecordControllers;
+        let choice = Choice { groups: args.controller, only: args.only, on: args.on, record };
+        return controllers::run::run(&choice, &output.join("controllers")).await;
     }
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = output.join("servers/recorded");

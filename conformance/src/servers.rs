@@ -73,7 +73,7 @@ pub async fn reference(folder: &Path) -> Result<Server> {
 pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
     fs::create_dir_all(folder)?;
     let (apiserver, etcd) = (program("kube/kube-apiserver")?, program("etcd-3.6/etcd")?);
-    let [client, peer, port, controllers] = free_ports()?;
+    let [client, peer, port] = free_ports()?;
     let mut tokens = format!("{TOKEN},admin,admin,system:masters\n");
     for (user, groups) in &extra.users {
         tokens += &format!("{user},{user},{user},\"{groups}\"\n");
@@ -134,13 +134,7 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
     let mut server = Server { https, kubeconfig, processes };
     server.ready(Duration::from_secs(90), &folder.join("kube-apiserver.log")).await?;
     if extra.controllers {
-        let log = folder.join("kube-controller-manager.log");
-        let mut command = Command::new(program("kube/kube-controller-manager")?);
-        command
-            .args([path("kubeconfig", &server.kubeconfig), format!("--secure-port={controllers}")])
-            .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
-            .arg(path("cert-dir", &folder.join("certificates")));
-        server.processes.push(spawn(&mut command, &log)?);
+        server.controller_manager(folder, &[]).await?;
     }
     Ok(server)
 }
@@ -194,12 +188,47 @@ pub async fn ours(program: &Path, folder: &Path) -> Result<Server> {
 }
 
 impl Server {
+    /// Starts kube-controller-manager beside a real server, with these arguments more, and waits until it is well.
+    ///
+    /// # Errors
+    /// When the program is missing or does not come up.
+    pub async fn controller_manager(&mut self, folder: &Path, args: &[String]) -> Result<()> {
+        self.beside("kube-controller-manager", folder, args).await
+    }
+
+    /// The same with kube-scheduler.
+    ///
+    /// # Errors
+    /// When the program is missing or does not come up.
+    pub async fn scheduler(&mut self, folder: &Path) -> Result<()> {
+        self.beside("kube-scheduler", folder, &[]).await
+    }
+
+    async fn beside(&mut self, name: &str, folder: &Path, args: &[String]) -> Result<()> {
+        let [port] = free_ports()?;
+        let log = folder.join(format!("{name}.log"));
+        let mut command = Command::new(program(&format!("kube/{name}"))?);
+        command
+            .args([format!("--kubeconfig={}", self.kubeconfig.display()), format!("--secure-port={port}")])
+            .args(["--bind-address=127.0.0.1", "--leader-elect=false"])
+            .arg(format!("--cert-dir={}", folder.join("certificates").display()))
+            .args(args);
+        self.processes.push(spawn(&mut command, &log)?);
+        let health = Https::new(&format!("127.0.0.1:{port}"), "");
+        self.answers(&health, "/healthz", Duration::from_secs(60), &log).await
+    }
+
     async fn ready(&mut self, patience: Duration, log: &Path) -> Result<()> {
+        let https = self.https.clone();
+        self.answers(&https, "/readyz", patience, log).await
+    }
+
+    async fn answers(&mut self, https: &Https, path: &str, patience: Duration, log: &Path) -> Result<()> {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             self.alive(log)?;
-            let mut connection = self.https.open().await?;
-            let request = Request::get("/readyz").body(Full::new(Bytes::new()))?;
+            let mut connection = https.open().await?;
+            let request = Request::get(path).body(Full::new(Bytes::new()))?;
             if connection.send(request).await.is_ok_and(|answer| answer.status().is_success()) {
                 return Ok(());
             }

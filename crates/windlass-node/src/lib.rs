@@ -2,5 +2,4 @@
 
 pub mod image;
 pub mod logs;
-pub mod pod;
 pub mod serve;

@@ -1,0 +1,208 @@
+//! Runs scenarios side by side and says what differs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::diff::differences;
+use super::normal::Picture;
+use super::play::{Played, play};
+use super::recorded;
+use super::scenario::{self, Group, Scenario};
+use super::side::Side;
+
+/// What is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The groups, all where it is empty.
+    pub groups: Vec<String>,
+    /// Only scenarios whose name contains this.
+    pub only: String,
+    /// `real` or `ours` alone, against what was recorded; both where it is missing.
+    pub on: Option<String>,
+    /// Whether the end states of the real side are written down.
+    pub record: bool,
+}
+
+/// How many groups run at a time, each with its own servers, and how many scenarios of each: most of the time is waiting.
+const GROUPS_AT_ONCE: usize = 2;
+const SCENARIOS_AT_ONCE: usize = 16;
+
+type Outcomes = BTreeMap<String, Result<Played>>;
+
+/// Runs what is chosen; prints what differs, and how many of each group do not. Whether none does.
+///
+/// # Errors
+/// When a server does not start, or a file cannot be read or written.
+pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
+    let groups = chosen(choice)?;
+    let slots = Arc::new(Semaphore::new(GROUPS_AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for group in groups {
+        let (slots, choice, output) = (slots.clone(), choice.clone(), output.join(&group.name));
+        tasks.spawn(async move {
+            let _slot = slots.acquire().await?;
+            let result = run_group(&group, &choice, &output).await;
+            anyhow::Ok((group.name.clone(), result))
+        });
+    }
+    let mut lines = BTreeMap::new();
+    let mut good = true;
+    while let Some(done) = tasks.join_next().await {
+        let (name, result) = done??;
+        let line = match result {
+            Ok(Counts { equal, different, failed, took }) => {
+                good &= different + failed == 0;
+                format!(
+                    "{equal:3} equal {different:3} different {failed:3} failed {:5.0} s",
+                    took.as_secs_f64()
+                )
+            }
+            Err(error) => {
+                good = false;
+                format!("did not run: {error:#}")
+            }
+        };
+        lines.insert(name, line);
+    }
+    for (name, line) in lines {
+        println!("{name:18} {line}");
+    }
+    Ok(good)
+}
+
+fn chosen(choice: &Choice) -> Result<Vec<Group>> {
+    let all = scenario::groups()?;
+    if let Some(unknown) = choice.groups.iter().find(|name| all.iter().all(|group| group.name != **name)) {
+        let names: Vec<&str> = all.iter().map(|group| group.name.as_str()).collect();
+        bail!("there is no group {unknown:?}; there are: {}", names.join(", "));
+    }
+    let wanted = |group: &Group| choice.groups.is_empty() || choice.groups.contains(&group.name);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+struct Counts {
+    equal: usize,
+    different: usize,
+    failed: usize,
+    took: Duration,
+}
+
+async fn run_group(group: &Group, choice: &Choice, output: &Path) -> Result<Counts> {
+    let started = Instant::now();
+    let scenarios: Vec<Scenario> =
+        scenario::of_group(&group.name)?.into_iter().filter(|one| one.name.contains(&choice.only)).collect();
+    let on = |side: &str| choice.on.as_deref().is_none_or(|on| on == side);
+    let real = async {
+        match on("real") {
+            true => play_all(Side::real(group, &output.join("real")).await?, &scenarios).await.map(Some),
+            false => Ok(None),
+        }
+    };
+    let ours = async {
+        match on("ours") && !choice.record {
+            true => play_all(Side::ours(group, &output.join("ours")).await?, &scenarios).await.map(Some),
+            false => Ok(None),
+        }
+    };
+    let (real, ours) = tokio::try_join!(real, ours)?;
+    let mut counts = Counts { equal: 0, different: 0, failed: 0, took: started.elapsed() };
+    let mut report = String::new();
+    for scenario in &scenarios {
+        let name = scenario.full_name();
+        let of = |outcomes: &Option<Outcomes>| match outcomes {
+            Some(outcomes) => match &outcomes[&name] {
+                Ok(played) => Ok(Some(played.clone())),
+                Err(error) => Err(format!("{error:#}")),
+            },
+            None => Ok(None),
+        };
+        match judge(scenario, of(&real), of(&ours), choice.record) {
+            Ok(lines) if lines.is_empty() => counts.equal += 1,
+            Ok(lines) => {
+                counts.different += 1;
+                writeln!(report, "## {name}: {}", scenario.about)?;
+                lines.iter().try_for_each(|line| writeln!(report, "{line}"))?;
+            }
+            Err(error) => {
+                counts.failed += 1;
+                writeln!(report, "## {name} failed: {error:#}")?;
+            }
+        }
+    }
+    if !report.is_empty() {
+        print!("{report}");
+    }
+    fs::create_dir_all(output)?;
+    fs::write(output.join("differences.txt"), report)?;
+    Ok(counts)
+}
+
+type Side2 = Result<Option<Played>, String>;
+
+/// What is to be said against a scenario: the differences of ours from the real side, or of the one that ran from what
+/// was recorded.
+fn judge(scenario: &Scenario, real: Side2, ours: Side2, record: bool) -> Result<Vec<String>> {
+    let side = |side: Side2, name: &str| side.map_err(|error| anyhow::anyhow!("on the {name} side: {error}"));
+    let (real, ours) = (side(real, "real")?, side(ours, "our")?);
+    if let Some(missed) = real.as_ref().and_then(|real| real.missed.first()) {
+        bail!("the real side never had: {missed}");
+    }
+    if record {
+        let real = real.context("only the real side is recorded")?;
+        recorded::write(scenario, &real.pictures)?;
+        return Ok(Vec::new());
+    }
+    let (reference, other) = match (real, ours) {
+        (Some(real), Some(ours)) => (real.pictures, ours),
+        (Some(one), None) | (None, Some(one)) => (recorded::read(scenario)?.pictures, one),
+        (None, None) => bail!("neither side was run"),
+    };
+    Ok(against(&reference, &other))
+}
+
+/// What differs between pictures, a line each.
+pub fn against(reference: &BTreeMap<String, Picture>, other: &Played) -> Vec<String> {
+    let mut lines: Vec<String> = other.missed.iter().map(|missed| format!("! never had: {missed}")).collect();
+    let none = Picture::new();
+    let mut names: Vec<&String> = reference.keys().chain(other.pictures.keys()).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let here = other.pictures.get(name).unwrap_or(&none);
+        let found = differences(reference.get(name).unwrap_or(&none), here);
+        let prefix = if name == "end" { String::new() } else { format!("({name}) ") };
+        lines.extend(found.into_iter().map(|line| format!("{prefix}{line}")));
+    }
+    lines
+}
+
+async fn play_all(side: Side, scenarios: &[Scenario]) -> Result<Outcomes> {
+    let side = Arc::new(side);
+    let slots = Arc::new(Semaphore::new(SCENARIOS_AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for scenario in scenarios {
+        let (scenario, side, slots) = (scenario.clone(), side.clone(), slots.clone());
+        tasks.spawn(async move {
+            let _slot = slots.acquire().await;
+            let outcome = play(&side.stage, &scenario).await;
+            (scenario.full_name(), outcome)
+        });
+    }
+    let mut outcomes = Outcomes::new();
+    while let Some(done) = tasks.join_next().await {
+        let (name, outcome) = done?;
+        outcomes.insert(name, outcome);
+    }
+    if let Some(side) = Arc::into_inner(side) {
+        side.stop().await;
+    }
+    Ok(outcomes)
+}

@@ -1,0 +1,105 @@
+//! The two sides: a real kube-apiserver with the real controllers, and one with ours; and our own server with ours.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use windlass::Env;
+use windlass_cluster::{Controllers, Running};
+use windlass_testing::{Clock, TestCluster};
+
+use super::api::Api;
+use super::mirror::Mirror;
+use super::play::Stage;
+use super::scenario::Group;
+use crate::servers::{self, Server};
+
+/// A stage, and what has to live as long as it.
+pub struct Side {
+    /// Where scenarios are played.
+    pub stage: Stage,
+    running: Option<Running>,
+    _server: Option<Server>,
+    _cluster: Option<TestCluster>,
+}
+
+impl Side {
+    /// A real kube-apiserver with kube-controller-manager, only the controllers of this group.
+    ///
+    /// # Errors
+    /// When a program is missing or does not come up.
+    pub async fn real(group: &Group, folder: &Path) -> Result<Side> {
+        let mut server = fresh(folder).await?;
+        let mut args = vec![
+            format!("--controllers={}", group.kcm.join(",")),
+            "--kube-api-qps=1000".to_owned(),
+            "--kube-api-burst=2000".to_owned(),
+        ];
+        let folder_text = folder.display().to_string();
+        args.extend(group.flags.iter().map(|flag| flag.replace("${folder}", &folder_text)));
+        if !group.kcm.is_empty() {
+            server.controller_manager(folder, &args).await?;
+        }
+        if group.scheduler {
+            server.scheduler(folder).await?;
+        }
+        let client = client(&server.kubeconfig).await?;
+        Ok(Side {
+            stage: stage(client, group, Timestamp::now),
+            running: None,
+            _server: Some(server),
+            _cluster: None,
+        })
+    }
+
+    /// A real kube-apiserver with our controllers in place of kube-controller-manager.
+    ///
+    /// # Errors
+    /// When a program is missing or does not come up, or a controller is not there.
+    pub async fn ours(group: &Group, folder: &Path) -> Result<Side> {
+        let controllers = Controllers::named(&group.ours)?;
+        let server = fresh(folder).await?;
+        let client = client(&server.kubeconfig).await?;
+        let running = controllers.start(client.clone(), &Env::system());
+        let stage = stage(client, group, Timestamp::now);
+        Ok(Side { stage, running: Some(running), _server: Some(server), _cluster: None })
+    }
+
+    /// Our server in this process with our controllers, on the clock of the runtime: paused, it takes no time.
+    ///
+    /// # Errors
+    /// When a controller is not there.
+    pub async fn embedded(group: &Group) -> Result<Side> {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().context("a time")?;
+        let env = Env::seeded(1, start);
+        let cluster = TestCluster::builder().seed(1).clock(Clock::runtime(start)).start().await;
+        let running = Controllers::named(&group.ours)?.start(cluster.client(), &env);
+        let stage = stage(cluster.client(), group, move || env.now());
+        Ok(Side { stage, running: Some(running), _server: None, _cluster: Some(cluster) })
+    }
+
+    /// Ends it.
+    pub async fn stop(self) {
+        if let Some(running) = self.running {
+            running.stop().await;
+        }
+    }
+}
+
+fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Stage {
+    let api = Api::new(client);
+    let mirror = Mirror::start(&api);
+    Stage { api, mirror, now: Box::new(now), bind: !group.scheduler }
+}
+
+async fn fresh(folder: &Path) -> Result<Server> {
+    let _ = std::fs::remove_dir_all(folder);
+    servers::reference(folder).await
+}
+
+async fn client(kubeconfig: &Path) -> Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
