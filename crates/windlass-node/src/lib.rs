@@ -2,4 +2,5 @@
 
 pub mod image;
 pub mod logs;
+pub mod pod;
 pub mod serve;
