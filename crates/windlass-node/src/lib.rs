@@ -2,5 +2,7 @@
 
 pub mod image;
 pub mod logs;
+pub mod network;
 pub mod pod;
+pub mod register;
 pub mod serve;
