@@ -1,0 +1,42 @@
+//! What the program does when it is re-executed: the stages between a caller and a container's program.
+//!
+//! [`outer`] leaves the caller's namespaces and watches over the rest, [`agent`] is the first process
+//! inside, [`init`] becomes a container's program, [`join`] becomes a further one.
+
+mod agent;
+mod children;
+mod nets;
+mod outer;
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The argument that makes a process the outer stage.
+pub(crate) const OUTER: &str = "__windlass-sandbox";
+const AGENT: &str = "__windlass-agent";
+
+/// Runs a stage when this process is one. Call it first in `main`, before any thread is started:
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// fn main() -> ExitCode {
+///     if let Some(code) = windlass_sandbox::entry() {
+///         return code;
+///     }
+///     // What the program does otherwise.
+///     ExitCode::SUCCESS
+/// }
+/// ```
+pub fn entry() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let stage = arguments.next()?;
+    let mut argument = || arguments.next().map(PathBuf::from).unwrap_or_default();
+    if stage == OsStr::new(OUTER) {
+        Some(outer::run(&argument()))
+    } else if stage == OsStr::new(AGENT) {
+        Some(agent::run(&argument()))
+    } else {
+        None
+    }
+}
