@@ -25,17 +25,19 @@ const FOREGROUND: &str = "foregroundDeletion";
 
 /// `DeleteOptions`, from the body or from the query.
 #[derive(Debug, Default, Clone)]
-struct DeleteOptions {
+pub(super) struct DeleteOptions {
     grace: Option<i64>,
     uid: Option<String>,
-    revision: Option<String>,
+    /// The only revision that may be deleted.
+    pub revision: Option<String>,
     orphan: Option<bool>,
     propagation: Option<String>,
-    dry_run: bool,
+    /// Nothing is stored.
+    pub dry_run: bool,
 }
 
 /// What became of the object.
-enum Deleted {
+pub(super) enum Deleted {
     /// It is gone; this was its last state.
     Gone(Arc<Object>),
     /// It waits for its grace period or its finalizers.
@@ -77,7 +79,7 @@ impl Server {
         Ok(Response::tree(200, &call.output, &list_of(&resource, metadata, &objects)))
     }
 
-    fn delete_object(
+    pub(super) fn delete_object(
         &mut self,
         call: &mut Call<'_>,
         resource: &Arc<Resource>,
@@ -322,13 +324,23 @@ impl DeleteOptions {
         } else {
             DeleteOptions::from_body(call, &mut errors)?
         };
+        options.check(&mut errors);
+        if errors.is_empty() {
+            Ok(options)
+        } else {
+            Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", errors))
+        }
+    }
+
+    /// Gathers what is wrong with the options.
+    pub(super) fn check(&self, errors: &mut Errors) {
         let root = Path::Root;
-        if options.orphan.is_some() && options.propagation.is_some() {
+        if self.orphan.is_some() && self.propagation.is_some() {
             let path = root.child("propagationPolicy");
-            let policy = json!(options.propagation.as_deref().unwrap_or_default());
+            let policy = json!(self.propagation.as_deref().unwrap_or_default());
             errors.invalid(&path, &policy, "orphanDependents and deletionPropagation cannot be both set");
         }
-        if let Some(policy) = &options.propagation
+        if let Some(policy) = &self.propagation
             && !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan")
         {
             errors.not_supported(
@@ -336,11 +348,6 @@ impl DeleteOptions {
                 &json!(policy),
                 &["Foreground", "Background", "Orphan", "nil"],
             );
-        }
-        if errors.is_empty() {
-            Ok(options)
-        } else {
-            Err(Status::invalid("meta.k8s.io", "DeleteOptions", "", errors))
         }
     }
 
@@ -377,24 +384,29 @@ impl DeleteOptions {
                     .map_err(|e| Status::bad_request(e.to_string()))?
             }
         };
-        let text = |path: &[&str]| at(&tree, path).and_then(Value::as_str).map(str::to_owned);
-        let dry: Vec<&str> = at(&tree, &["dryRun"])
+        Ok(DeleteOptions::of(&tree, errors))
+    }
+
+    /// Reads options that are a tree already.
+    pub(super) fn of(tree: &Value, errors: &mut Errors) -> DeleteOptions {
+        let text = |path: &[&str]| at(tree, path).and_then(Value::as_str).map(str::to_owned);
+        let dry: Vec<&str> = at(tree, &["dryRun"])
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        Ok(DeleteOptions {
+        DeleteOptions {
             grace: tree.get("gracePeriodSeconds").and_then(Value::as_i64),
             uid: text(&["preconditions", "uid"]),
             revision: text(&["preconditions", "resourceVersion"]),
             orphan: tree.get("orphanDependents").and_then(Value::as_bool),
             propagation: text(&["propagationPolicy"]),
             dry_run: dry_run(&dry, errors),
-        })
+        }
     }
 
-    fn check_preconditions(&self, tree: &Value, resource: &Resource) -> Result<()> {
+    pub(super) fn check_preconditions(&self, tree: &Value, resource: &Resource) -> Result<()> {
         let name = meta_str(tree, "name");
         let conflict = |why: String| {
             // kube-apiserver names the Kind here, except for namespaces.

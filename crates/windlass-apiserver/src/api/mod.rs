@@ -11,6 +11,7 @@
 
 mod admission;
 pub mod audit;
+mod bind;
 mod bootstrap;
 mod convert;
 mod create;
@@ -19,6 +20,7 @@ mod decode;
 mod definitions;
 mod delete;
 mod discovery;
+mod evict;
 mod filter;
 mod list;
 mod negotiate;

@@ -80,6 +80,12 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// The options of a write that the server does itself.
+    pub fn of_manager(manager: &str) -> WriteOptions {
+        let validation = FieldValidation::Ignore;
+        WriteOptions { dry_run: false, manager: manager.to_owned(), validation, force: None }
+    }
+
     /// Reads and checks the options; `kind` is the options' kind in error messages.
     pub fn parse(query: &Query<'_>, user_agent: &str, kind: &str) -> Result<WriteOptions> {
         let mut errors = crate::field::Errors::default();

@@ -138,6 +138,23 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// The same request, as a write of something else that it leads to.
+    pub fn to<'b>(&'b mut self, target: &'b Target) -> Call<'b> {
+        Call {
+            request: self.request,
+            target,
+            query: self.query,
+            verb: Verb::Update,
+            output: self.output,
+            now: self.now,
+            ids: &mut *self.ids,
+            warnings: Vec::new(),
+            waited: self.waited,
+            name: target.name.clone(),
+            noted: false,
+        }
+    }
+
     pub fn user_agent(&self) -> String {
         let agent = self.request.headers.get(http::header::USER_AGENT);
         agent.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
@@ -345,7 +362,10 @@ impl Server {
             ("", Verb::Get) => self.get(call),
             ("", Verb::List) => self.list(call),
             ("", Verb::Watch) => self.watch(call),
-            // Reviews and bindings are answered, not kept; until somebody answers them they are refused.
+            ("", Verb::Create) if call.target.resource.plural == "bindings" => {
+                self.bind(call).map(Answer::Done)
+            }
+            // Reviews are answered, not kept; until somebody answers them they are refused.
             ("", Verb::Create) if !call.target.resource.has_verb("get") => {
                 let Resource { group, plural, .. } = &*call.target.resource;
                 Err(Status::method_not_supported(group, plural, "create"))
@@ -356,6 +376,8 @@ impl Server {
             ("", Verb::Delete) => self.delete(call).map(Answer::Done),
             ("", Verb::DeleteCollection) => self.delete_collection(call).map(Answer::Done),
             ("scale", _) => self.scale(call).map(Answer::Done),
+            ("binding", _) => self.bind(call).map(Answer::Done),
+            ("eviction", _) => self.evict(call).map(Answer::Done),
             (subresource, verb) => {
                 let what = format!("{}/{subresource}", call.target.resource.plural);
                 Err(Status::method_not_supported(&call.target.resource.group, &what, verb.as_str()))

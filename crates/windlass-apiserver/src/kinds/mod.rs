@@ -30,7 +30,7 @@ pub mod meta;
 pub mod names;
 mod networking;
 mod others;
-mod pod;
+pub(crate) mod pod;
 mod policy;
 mod rbac;
 mod scheduling;
@@ -45,6 +45,8 @@ use crate::field::Errors;
 use crate::schema::{TypeId, Types};
 use crate::status::Status;
 use generation::Generation;
+
+pub(crate) use tree::seconds;
 
 /// What a hook may know of the request.
 #[derive(Clone, Copy)]

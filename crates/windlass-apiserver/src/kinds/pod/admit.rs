@@ -10,7 +10,7 @@ use crate::status::Status;
 /// How long a pod stays on a node that is not ready or not reachable.
 const TOLERATION_SECONDS: i64 = 300;
 
-/// The plugins LimitRanger, Priority, DefaultTolerationSeconds and RuntimeClass, in their order.
+/// The plugins LimitRanger, Priority, DefaultTolerationSeconds, PodTopologyLabels and RuntimeClass.
 pub(crate) fn admit(pod: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
     if !context.subresource.is_empty() {
         return Ok(());
@@ -24,9 +24,26 @@ pub(crate) fn admit(pod: &mut Value, old: Option<&Value>, context: &Context<'_>)
     }
     tolerations(sub(pod, "spec"));
     if old.is_none() {
+        let node = text_at(pod, &["spec", "nodeName"]).to_owned();
+        topology_labels(pod, &node, context);
+    }
+    if old.is_none() {
         review::runtime_class(pod, context)?;
     }
     Ok(())
+}
+
+/// Writes onto a pod, or onto what binds it, where its node is.
+pub(crate) fn topology_labels(object: &mut Value, node: &str, context: &Context<'_>) {
+    if node.is_empty() {
+        return;
+    }
+    let Some(node) = context.world.get("", "Node", "", node) else { return };
+    for key in ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"] {
+        if let Some(value) = node.pointer("/metadata/labels").and_then(|labels| labels.get(key)) {
+            set(sub(sub(object, "metadata"), "labels"), key, value.clone());
+        }
+    }
 }
 
 fn priority(pod: &mut Value, context: &Context<'_>) -> Result<(), Status> {

@@ -1,6 +1,7 @@
 //! Pods, and the pod templates inside other kinds.
 
 pub(crate) mod admit;
+pub(crate) mod conditions;
 mod containers;
 pub(crate) mod defaults;
 mod probes;
