@@ -1,8 +1,11 @@
 //! The built-in controllers, one room each, and what several of them share.
 
 mod claim;
+mod deployment;
+mod hash;
 mod pods;
 mod replicaset;
+mod share;
 
 use std::sync::Arc;
 
@@ -12,4 +15,7 @@ use crate::engine::Controller;
 type New = fn() -> Arc<dyn Controller>;
 
 /// All of them, under the names by which they are chosen.
-pub(crate) const TABLE: &[(&str, New)] = &[("replicaset", || Arc::new(replicaset::ReplicaSets))];
+pub(crate) const TABLE: &[(&str, New)] = &[
+    ("deployment", || Arc::new(deployment::Deployments)),
+    ("replicaset", || Arc::new(replicaset::ReplicaSets)),
+];

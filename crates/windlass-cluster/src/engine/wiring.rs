@@ -42,7 +42,7 @@ impl Wiring {
         selector: impl Fn(&Parent) -> LabelSelector + Send + Sync + 'static,
     ) {
         self.reads::<Parent>();
-        self.index::<K>(by_controller());
+        self.owned::<K>();
         let parent = Kind::of::<Parent>();
         self.maps::<K>(move |object, view| {
             let meta = object.meta();
@@ -56,6 +56,11 @@ impl Wiring {
                 owner.kind == parent.resource.kind && owner.api_version == parent.resource.api_version;
             is_ours.then(|| ObjectKey::new(meta.namespace.as_deref(), &owner.name)).into_iter().collect()
         });
+    }
+
+    /// Objects of this kind are found by their controller, and a change of one leads nowhere.
+    pub fn owned<K: Object>(&mut self) {
+        self.index::<K>(by_controller());
     }
 
     /// Objects of this kind lead to some keys: asked of what an object was, and of what it is.
