@@ -4,5 +4,7 @@
 //! of a line that goes on in the next entry of its stream.
 
 mod line;
+mod read;
 
 pub use line::{Entry, Lines, Stream, parse};
+pub use read::{Reader, Selection};
