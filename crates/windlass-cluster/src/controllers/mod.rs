@@ -2,7 +2,9 @@
 
 mod claim;
 mod deployment;
+mod garbagecollector;
 mod hash;
+mod namespace;
 mod pods;
 mod replicaset;
 mod share;
@@ -17,5 +19,7 @@ type New = fn() -> Arc<dyn Controller>;
 /// All of them, under the names by which they are chosen.
 pub(crate) const TABLE: &[(&str, New)] = &[
     ("deployment", || Arc::new(deployment::Deployments)),
+    ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
+    ("namespace", || Arc::new(namespace::Namespaces)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
 ];

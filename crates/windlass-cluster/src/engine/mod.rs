@@ -1,5 +1,7 @@
 //! What runs a built-in controller: what it watches, when it looks at a key, how its writes are sent.
 
+mod discover;
+mod look;
 mod run;
 mod send;
 mod turn;
@@ -7,6 +9,9 @@ mod view;
 mod wiring;
 mod work;
 
+pub use discover::{Kinds, Served};
+pub(crate) use look::Answers;
+pub use look::{Listed, LookUp, Looked};
 pub(crate) use run::Runner;
 pub(crate) use send::Sender;
 pub use turn::{Delete, Propagation, Told, Turn, Write};
@@ -15,7 +20,7 @@ pub use wiring::Wiring;
 pub(crate) use work::Work;
 
 use jiff::Timestamp;
-use windlass_core::ObjectKey;
+use windlass_core::{Kind, ObjectKey};
 
 /// A controller as a function from what is there to what should be written.
 pub trait Controller: Send + Sync + 'static {
@@ -30,4 +35,9 @@ pub trait Controller: Send + Sync + 'static {
     /// It is called for keys whose object is gone, too. A [write that the server refused](View::refused) is told to the
     /// next call: that one only reports it, and the runner tries again after a while.
     fn step(&self, key: &ObjectKey, view: &View<'_>, now: Timestamp) -> Turn;
+
+    /// Declares a kind that a step wants [watched](Turn::watch), which may be one that is watched already.
+    fn watch(&self, kind: &Kind, wiring: &mut Wiring) {
+        let _ = (kind, wiring);
+    }
 }

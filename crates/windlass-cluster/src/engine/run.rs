@@ -8,11 +8,11 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 use windlass::cache::Cache;
 use windlass::env::Task;
-use windlass_core::queue::Verdict;
-use windlass_core::{Moment, ObjectKey};
+use windlass_core::queue::{Verdict, Wake};
+use windlass_core::{Cause, Moment, ObjectKey};
 
 use super::send::{Failure, Sender};
-use super::{Controller, Refusal, Turn, View, Work};
+use super::{Answers, Controller, Refusal, Turn, View, Wiring, Work};
 
 /// Runs one controller.
 pub(crate) struct Runner {
@@ -25,6 +25,10 @@ pub(crate) struct Runner {
 
 /// How many keys of one controller are looked at together. Steps take no time; this is how many writes are on their way.
 const CONCURRENCY: usize = 4;
+
+/// How often one pass may ask the server something. A step asks for what it needs in a few rounds; one that never has enough
+/// is wrong.
+const QUESTIONS: usize = 8;
 
 impl Runner {
     /// Works until it is told to stop, and then until what it has begun is done.
@@ -82,9 +86,31 @@ impl Runner {
     }
 
     async fn turn(&self, key: &ObjectKey, refused: &[Refusal]) -> Result<Verdict, Failure> {
-        let Some(turn) = self.step(key, refused) else { return Ok(Verdict::Retry { generation: None }) };
+        let mut answers = Answers::default();
+        let mut questions = 0..QUESTIONS;
+        let turn = loop {
+            let retry = Verdict::Retry { generation: None };
+            let Some(turn) = self.step(key, refused, &answers) else { return Ok(retry) };
+            if turn.look_ups.is_empty() {
+                break turn;
+            }
+            if questions.next().is_none() {
+                tracing::error!(controller = self.controller.name(), object = %key, "a step only asks");
+                return Ok(retry);
+            }
+            for look_up in &turn.look_ups {
+                answers.ask(&self.sender.client, look_up).await?;
+            }
+        };
+        for kind in &turn.watch {
+            let mut wiring = Wiring::new(self.cache.clone(), self.work.clone());
+            self.controller.watch(kind, &mut wiring);
+        }
         for write in turn.writes {
             self.sender.send(write).await?;
+        }
+        for other in &turn.wake {
+            self.work.wake(other, Wake::new(Cause::Requested));
         }
         let now = self.work.env.now();
         Ok(match turn.wake_at {
@@ -94,8 +120,8 @@ impl Runner {
     }
 
     /// The step; `None` where it panicked, which concerns this key and no other.
-    fn step(&self, key: &ObjectKey, refused: &[Refusal]) -> Option<Turn> {
-        let view = View::new(&self.cache, refused);
+    fn step(&self, key: &ObjectKey, refused: &[Refusal], answers: &Answers) -> Option<Turn> {
+        let view = View::new(&self.cache, refused, answers);
         let now = self.work.env.now();
         let step = || self.controller.step(key, &view, now);
         catch_unwind(AssertUnwindSafe(step))

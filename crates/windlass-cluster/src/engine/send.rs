@@ -80,6 +80,15 @@ impl Sender {
                 Ok(())
             }
             Write::Delete(delete) => self.delete(&delete).await,
+            Write::DeleteAll { kind, namespace } => {
+                let call = Call { verb: "delete", kind: &kind, name: &namespace };
+                let path = kind.path(Some(&namespace), None);
+                let options = json!({
+                    "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background",
+                });
+                self.call(call, Method::DELETE, path, "application/json", Some(&options)).await?;
+                Ok(())
+            }
         }
     }
 
@@ -147,9 +156,10 @@ impl Call<'_> {
     fn failed(self, error: kube::Error) -> Failure {
         let Call { verb, kind, name } = self;
         match error {
-            // 404, 409 and 410: somebody was quicker. 408, 429: later.
+            // 404, 409 and 410: somebody was quicker. 408, 429: later. 500: a webhook that failed, for example.
             kube::Error::Api(status)
-                if (400..500).contains(&status.code) && ![404, 408, 409, 410, 429].contains(&status.code) =>
+                if (400..=500).contains(&status.code)
+                    && ![404, 408, 409, 410, 429].contains(&status.code) =>
             {
                 Failure::Refused(Refusal {
                     verb,

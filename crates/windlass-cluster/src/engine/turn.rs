@@ -8,15 +8,24 @@ use windlass::Object;
 use windlass::events::{Event, reference};
 use windlass_core::{Kind, ObjectKey};
 
+use super::LookUp;
+
 /// What should be written, in this order, and when to look again.
 ///
 /// The first write that fails ends the turn: what follows may stand on it.
 #[derive(Debug, Default)]
 pub struct Turn {
+    /// What has to be known first. Where there is something, nothing else of this turn counts: the step is taken again with
+    /// the answers in its view.
+    pub look_ups: Vec<LookUp>,
     /// The writes.
     pub writes: Vec<Write>,
     /// The latest time of the next look.
     pub wake_at: Option<Timestamp>,
+    /// Other keys that have to be looked at once the writes are done.
+    pub wake: Vec<ObjectKey>,
+    /// Kinds that have to be watched from now on: told to [`Controller::watch`](super::Controller::watch).
+    pub watch: Vec<Kind>,
 }
 
 /// One request to the server.
@@ -64,6 +73,13 @@ pub enum Write {
     },
     /// Deletes an object.
     Delete(Delete),
+    /// Deletes all objects of a kind in a namespace, and what depends on them after them.
+    DeleteAll {
+        /// The kind.
+        kind: Kind,
+        /// The namespace.
+        namespace: String,
+    },
     /// Tells of something that happened.
     Event(Box<Told>),
 }
@@ -120,6 +136,11 @@ impl Turn {
     /// Nothing to do.
     pub fn nothing() -> Turn {
         Turn::default()
+    }
+
+    /// Asks the server something first.
+    pub fn look_up(&mut self, what: LookUp) {
+        self.look_ups.push(what);
     }
 
     /// Whether there is nothing to write.

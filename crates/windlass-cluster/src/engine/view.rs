@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use windlass::Object;
 use windlass::cache::{Cache, ReadError};
-use windlass_core::ObjectKey;
+use windlass_core::{Kind, ObjectKey};
 
+use super::look::Answers;
 use super::wiring::BY_CONTROLLER;
+use super::{Kinds, Listed, Looked};
 
 /// The objects that the controllers watch, with their own writes already in them.
 ///
@@ -16,6 +18,7 @@ use super::wiring::BY_CONTROLLER;
 pub struct View<'a> {
     cache: &'a Cache,
     refused: &'a [Refusal],
+    answers: &'a Answers,
 }
 
 /// A write that the server refused for good: not a conflict, and not a server that is away.
@@ -36,8 +39,23 @@ pub struct Refusal {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(cache: &'a Cache, refused: &'a [Refusal]) -> View<'a> {
-        View { cache, refused }
+    pub(crate) fn new(cache: &'a Cache, refused: &'a [Refusal], answers: &'a Answers) -> View<'a> {
+        View { cache, refused, answers }
+    }
+
+    /// What the server itself says of an object, where the step has [asked](super::LookUp::Object).
+    pub fn looked(&self, kind: &Kind, key: &ObjectKey) -> Looked<'a> {
+        self.answers.object(kind, key)
+    }
+
+    /// What the server itself says of a collection, where the step has [asked](super::LookUp::Objects).
+    pub fn listed(&self, kind: &Kind, namespace: Option<&str>) -> Option<&'a Listed> {
+        self.answers.objects(kind, namespace)
+    }
+
+    /// The kinds that the server serves, where the step has [asked](super::LookUp::Kinds).
+    pub fn kinds(&self) -> Option<&'a Arc<Kinds>> {
+        self.answers.kinds()
     }
 
     /// What the server refused in the last turn of this key. A step that sees some only reports them.

@@ -8,7 +8,7 @@ use windlass_core::queue::Wake;
 use windlass_core::select::LabelSelector;
 use windlass_core::{Cause, Kind, ObjectKey, owner};
 
-use super::{View, Work};
+use super::{Answers, View, Work};
 
 /// The index of objects by the uid of their controller; those that have none are under [`nobody_in`] their namespace.
 pub(super) const BY_CONTROLLER: &str = "controller";
@@ -118,7 +118,8 @@ where
     F: Fn(&K, &View<'_>) -> Vec<ObjectKey> + Send + Sync,
 {
     fn changed(&self, delta: &Delta<K>) {
-        let view = View::new(&self.cache, &[]);
+        let answers = Answers::default();
+        let view = View::new(&self.cache, &[], &answers);
         let (kind, object, version) = (self.kind.clone(), delta.key.clone(), delta.version);
         let cause = match (&delta.new, delta.initial) {
             (_, true) => Cause::Initial,

@@ -1,5 +1,7 @@
 //! Controllers on a server in this process, one module each.
 
 mod deployment;
+mod garbagecollector;
+mod namespace;
 mod replicaset;
 mod world;

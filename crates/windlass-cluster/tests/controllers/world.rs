@@ -107,3 +107,14 @@ impl World {
         events.into_iter().filter_map(|event| event.message).collect()
     }
 }
+
+/// Waits until something is so of a whole cluster.
+pub async fn eventually(cluster: &TestCluster, what: &str, is: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if is() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not so after ten seconds: {what}\n{}", cluster.world().dump());
+}
