@@ -12,13 +12,22 @@
 pub mod addresses;
 pub mod dns;
 mod doors;
+mod fabric;
+mod host;
 mod leases;
+mod proxy;
+mod relay;
 mod resolv;
 mod ruleset;
+mod script;
 mod services;
 
-pub use doors::{BALANCER, Behind, Door, doors, is_balanced, is_balancer};
+pub use doors::{Behind, Door, doors};
+pub use fabric::{Error, Network, PodNet, PodNetwork, dial};
+pub use host::Host;
 pub use leases::Leases;
+pub use proxy::run as run_rules;
 pub use resolv::{DOMAIN, resolv_conf};
 pub use ruleset::{Place, ruleset};
+pub use script::{node_net, pod_net};
 pub use services::{Front, Protocol, Target, fronts};

@@ -43,7 +43,8 @@ impl Place<'_> {
 /// All rules of a network.
 ///
 /// What is sent to the address of a Service and translated by no rule has nobody to answer it, and is refused at once. A
-/// pod that reaches itself through a Service is met by its gateway's address: its own it would not answer.
+/// pod that reaches itself through a Service is met by its gateway's address: its own it would not answer. What comes to a
+/// node's port goes on under the node's own address, so that the answer comes back to where it was translated.
 pub fn ruleset(fronts: &[Front], place: Place<'_>) -> String {
     let mut chains = String::new();
     let (mut services, mut ports) = (Vec::new(), Vec::new());
@@ -95,7 +96,12 @@ table ip windlass {{
 {chains}
 	chain translate {{
 		ip daddr . meta l4proto . th dport vmap @services
-		ip daddr {at} meta l4proto . th dport vmap @ports
+		ip daddr {at} jump by_port
+	}}
+
+	chain by_port {{
+		meta mark set 0x4000
+		meta l4proto . th dport vmap @ports
 	}}
 
 	chain prerouting {{
@@ -111,6 +117,7 @@ table ip windlass {{
 	chain postrouting {{
 		type nat hook postrouting priority 100
 		ct status dnat ip saddr . ip daddr @own snat to {gateway}
+		ct status dnat meta mark 0x4000 snat to {at}
 	}}
 
 	chain refuse {{
