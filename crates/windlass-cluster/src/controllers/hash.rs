@@ -32,7 +32,7 @@ impl Fnv {
 }
 
 /// Without vowels, and without digits that look like them.
-fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     const SAFE: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     text.bytes().map(|byte| char::from(SAFE[usize::from(byte) % SAFE.len()])).collect()
 }

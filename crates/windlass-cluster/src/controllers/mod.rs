@@ -4,10 +4,12 @@ mod claim;
 mod deployment;
 mod garbagecollector;
 mod hash;
+mod history;
 mod namespace;
 mod pods;
 mod replicaset;
 mod share;
+mod statefulset;
 
 use std::sync::Arc;
 
@@ -22,4 +24,5 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
+    ("statefulset", || Arc::new(statefulset::StatefulSets)),
 ];

@@ -4,4 +4,5 @@ mod deployment;
 mod garbagecollector;
 mod namespace;
 mod replicaset;
+mod statefulset;
 mod world;
