@@ -23,6 +23,7 @@ mod error;
 mod forbidden;
 mod link;
 mod process;
+mod removal;
 mod sandbox;
 mod spec;
 mod stage;
@@ -30,6 +31,7 @@ mod wire;
 
 pub use error::Error;
 pub use process::{Process, resize};
+pub use removal::remove_tree;
 pub use sandbox::{Options, Sandbox};
 pub use spec::{
     About, Capabilities, DEFAULT_PATH, Exec, Exit, Limits, Mount, Root, Size, Socket, Spec, Stdio, Tool, User,

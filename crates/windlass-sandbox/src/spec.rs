@@ -74,6 +74,8 @@ pub const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bi
 pub enum Root {
     /// The programs of this machine: its `/usr`, `/etc`, `/opt` and what belongs to them, with private
     /// `/tmp`, `/run`, `/var`, `/root` and `/home`. What is written there stays in the container.
+    /// When an ordinary user started the sandbox, files and folders of the host's root can be added to
+    /// only at their top (`/etc/new`), where a layer has them, or where a mount was made.
     Host,
     /// A folder that is a whole root, such as an unpacked image. It is only read.
     Folder(PathBuf),

@@ -191,7 +191,6 @@ impl Inbox {
     }
 
     /// Waits for the next whole message; none at the end of the stream.
-    #[cfg(test)]
     pub(crate) fn wait<M: DeserializeOwned>(
         &mut self,
         socket: impl AsFd,

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::error::Failure;
 use crate::spec::{About, Tool};
+use crate::stage::birth::Births;
 use crate::stage::children::{Child, Children, Kind};
 use crate::stage::nets::Nets;
 use crate::wire::{self, Answer, Call, Inbox, Named, Request, Word};
@@ -53,16 +54,18 @@ struct Agent {
     signals: SignalFd,
     nets: Nets,
     children: Children,
+    births: Births,
 }
 
 impl Agent {
     fn new(state: &Path, socket: OwnedFd) -> Result<Agent, (OwnedFd, Failure)> {
         match stand(state) {
-            Ok((signals, nets, children, about)) => {
+            Ok((signals, nets, births, about)) => {
                 if wire::send(&socket, &Word::Ready(about), Vec::new()).is_err() {
                     // The caller is gone already; the loop sees it at once.
                 }
-                Ok(Agent { socket, inbox: Inbox::default(), signals, nets, children })
+                let children = Children::default();
+                Ok(Agent { socket, inbox: Inbox::default(), signals, nets, children, births })
             }
             Err(failure) => Err((socket, failure)),
         }
@@ -134,9 +137,14 @@ impl Agent {
                 Ok(None)
             }
             Call::Socket { net, socket } => Ok(Some((Answer::Done, vec![self.nets.socket(&net, socket)?]))),
-            Call::Run { .. } | Call::Exec { .. } => {
-                drop(fds);
-                Err(Failure::Step { step: "start a container".to_owned(), errno: Errno::ENOSYS as i32 })
+            Call::Run { id, spec, terminal } => {
+                let spaces = self.nets.get(&spec.net)?;
+                self.births.container(&mut self.children, request.serial, id, spec, terminal, spaces, fds)?;
+                Ok(None)
+            }
+            Call::Exec { container, exec, terminal } => {
+                self.births.exec(&mut self.children, request.serial, &container, exec, terminal, fds)?;
+                Ok(None)
             }
             Call::Signal { process, signal } => self.signal(&process, signal).map(|()| done),
             Call::MountTmpfs { path, bytes } => mount_tmpfs(&path, bytes).map(|()| done),
@@ -201,7 +209,7 @@ impl Agent {
     }
 }
 
-fn stand(state: &Path) -> Result<(SignalFd, Nets, Children, About), Failure> {
+fn stand(state: &Path) -> Result<(SignalFd, Nets, Births, About), Failure> {
     let step = |step: &'static str| move |error: Errno| Failure::step(step)(error.into());
     let mut deaths = SigSet::empty();
     deaths.add(Signal::SIGCHLD);
@@ -214,9 +222,9 @@ fn stand(state: &Path) -> Result<(SignalFd, Nets, Children, About), Failure> {
     mount(Some("tmpfs"), state, Some("tmpfs"), flags, Some("mode=755"))
         .map_err(step("mount the sandbox's folder"))?;
     let nets = Nets::new(state.join("nets"))?;
-    let children = Children::new()?;
     let about = About { rootless: !is_root_of_machine(), limits: false };
-    Ok((signals, nets, children, about))
+    let births = Births::new(state, about.rootless)?;
+    Ok((signals, nets, births, about))
 }
 
 /// Whether ids in here are those of the machine: the map of ids is then the whole range.

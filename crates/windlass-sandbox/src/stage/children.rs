@@ -10,6 +10,7 @@ use crate::spec::{Exit, Tool};
 use crate::wire::{Answer, Birth, Inbox, Named};
 
 /// Every child that has not been reaped.
+#[derive(Default)]
 pub(super) struct Children {
     known: BTreeMap<i32, Child>,
 }
@@ -21,15 +22,13 @@ pub(super) struct Child {
     pub(super) kind: Kind,
 }
 
-#[expect(dead_code, reason = "containers are started by the next change")]
 pub(super) enum Kind {
-    Container { id: String, start: Start },
+    Container { id: String, start: Start, user_namespace: bool },
     Exec { start: Start },
     Tool { tool: Tool, output: File },
 }
 
 /// How far a program has come.
-#[expect(dead_code, reason = "containers are started by the next change")]
 pub(super) enum Start {
     /// Its stage prepares; the socket ends when it has become the program.
     Pending {
@@ -46,10 +45,6 @@ pub(super) enum Start {
 pub(super) type Due = (u64, Result<Answer, Failure>, Vec<OwnedFd>);
 
 impl Children {
-    pub(super) fn new() -> Result<Children, Failure> {
-        Ok(Children { known: BTreeMap::new() })
-    }
-
     pub(super) fn add(&mut self, pid: i32, child: Child) {
         self.known.insert(pid, child);
     }
@@ -66,6 +61,24 @@ impl Children {
             _ => false,
         });
         found.map(|(pid, _)| *pid)
+    }
+
+    /// A container that runs, and whether it has a user namespace of its own.
+    pub(super) fn running(&self, wanted: &str) -> Option<(i32, bool)> {
+        self.known.iter().find_map(|(pid, child)| match &child.kind {
+            Kind::Container { id, start: Start::Running, user_namespace } if id == wanted => {
+                Some((*pid, *user_namespace))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether a container of this name runs or is about to.
+    pub(super) fn has(&self, wanted: &str) -> bool {
+        self.known.values().any(|child| match &child.kind {
+            Kind::Container { id, start, .. } => id == wanted && !matches!(start, Start::Failed),
+            _ => false,
+        })
     }
 
     /// The sockets of those who are not born yet.

@@ -1,12 +1,19 @@
 //! What the program does when it is re-executed: the stages between a caller and a container's program.
 //!
 //! [`outer`] leaves the caller's namespaces and watches over the rest, [`agent`] is the first process
-//! inside, [`init`] becomes a container's program, [`join`] becomes a further one.
+//! inside, [`init`] becomes a container's program or a further one in it.
 
 mod agent;
+mod birth;
 mod children;
+mod identity;
+mod init;
+mod kernel;
 mod nets;
 mod outer;
+mod program;
+mod root;
+mod tree;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -15,6 +22,7 @@ use std::process::ExitCode;
 /// The argument that makes a process the outer stage.
 pub(crate) const OUTER: &str = "__windlass-sandbox";
 const AGENT: &str = "__windlass-agent";
+const INIT: &str = "__windlass-init";
 
 /// Runs a stage when this process is one. Call it first in `main`, before any thread is started:
 ///
@@ -36,6 +44,8 @@ pub fn entry() -> Option<ExitCode> {
         Some(outer::run(&argument()))
     } else if stage == OsStr::new(AGENT) {
         Some(agent::run(&argument()))
+    } else if stage == OsStr::new(INIT) {
+        Some(init::run())
     } else {
         None
     }

@@ -1,0 +1,215 @@
+//! Containers as processes: how they start, what they are, how they end.
+
+use std::io::{Read, Write};
+use std::time::Instant;
+
+use windlass_sandbox::{Capabilities, Error, Exec, Exit, Size, Spec, Stdio, User};
+
+use crate::world::{Folder, Test, VICTIM, World, block_on, is_root, mounts_in, processes_of, wait_until};
+
+pub const TESTS: &[Test] = &[
+    ("exits_are_told_as_container_runtimes_do", || block_on(exits_are_told())),
+    ("programs_that_cannot_run_are_named", || block_on(programs_that_cannot_run_are_named())),
+    ("the_program_is_alone_and_process_1", || block_on(the_program_is_alone())),
+    ("a_container_sees_its_user_and_powers", || block_on(a_container_sees_its_user())),
+    ("exec_joins_a_container_and_ends_with_it", || block_on(exec_joins_a_container())),
+    ("a_terminal_is_the_containers_own", || block_on(a_terminal_is_the_containers_own())),
+    ("killing_the_caller_leaves_nothing", killing_the_caller_leaves_nothing),
+    ("a_hundred_containers", || block_on(a_hundred_containers())),
+];
+
+fn exit(code: i32, signal: Option<i32>) -> Exit {
+    Exit { code, signal, oom: false }
+}
+
+async fn exits_are_told() {
+    let world = World::new("exits").await;
+    assert_eq!(world.script("ok", "echo hello").await, (exit(0, None), "hello".to_owned()));
+    assert_eq!(world.script("seven", "exit 7").await.0, exit(7, None));
+    let sleep = world.start("sleep", world.spec("sleep", &["sleep", "1000"])).await;
+    let twice = world.sandbox.run("sleep", Spec::new(["true"]), Stdio::null().expect("/dev/null")).await;
+    assert!(matches!(twice, Err(Error::Exists { .. })), "{twice:?}");
+    // The first process of a container that has no handler is deaf to SIGTERM.
+    sleep.signal(15).await.expect("a signal");
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    assert_eq!(sleep.exit(), None);
+    world.sandbox.signal("sleep", 9).await.expect("a signal");
+    assert_eq!(sleep.exited().await, exit(137, Some(9)));
+    assert!(matches!(world.sandbox.signal("sleep", 9).await, Err(Error::Unknown { .. })));
+    let trap = world
+        .start("trap", world.spec("trap", &["sh", "-c", "trap 'exit 3' TERM; while :; do sleep 0.01; done"]))
+        .await;
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    trap.signal(15).await.expect("a signal");
+    assert_eq!(trap.exited().await, exit(3, None));
+    // The id is free again.
+    assert_eq!(world.script("sleep", "exit 0").await.0, exit(0, None));
+    world.end().await;
+}
+
+async fn programs_that_cannot_run_are_named() {
+    let world = World::new("programs").await;
+    for (argv, text) in [
+        (&["nope"][..], "exec: \"nope\": executable file not found in $PATH"),
+        (&["/nope"], "exec: \"/nope\": stat /nope: no such file or directory"),
+        (&["/etc/passwd"], "exec: \"/etc/passwd\": permission denied"),
+        (&["/etc"], "exec: \"/etc\": is a directory"),
+    ] {
+        let said = world.run("x", world.spec("x", argv)).await.expect_err("it cannot run");
+        assert_eq!(said.to_string(), text);
+        assert!(matches!(said, Error::Program(_)));
+    }
+    let absent =
+        Spec { mounts: vec![windlass_sandbox::Mount::new("/nope", "/x")], ..world.spec("y", &["true"]) };
+    let said = world.run("y", absent).await.expect_err("it cannot start");
+    assert_eq!(said.to_string(), "cannot find /nope");
+    world.end().await;
+}
+
+async fn the_program_is_alone() {
+    let world = World::new("alone").await;
+    let (_, said) =
+        world.script("a", "echo $$; set -- /proc/[0-9]*; echo $#; ls /sys/class/net; hostname").await;
+    assert_eq!(said, "1\n1\nlo\nwindlass");
+    let env = Spec {
+        env: vec![("A".to_owned(), "b c".to_owned())],
+        cwd: "/made/for/it".into(),
+        ..world.spec("e", &["/usr/bin/env"])
+    };
+    assert_eq!(world.run("e", env).await.expect("it runs").1, "A=b c\nHOME=/root");
+    let cwd = Spec { cwd: "/made/for/it".into(), ..world.spec("cwd", &["/bin/pwd"]) };
+    assert_eq!(world.run("cwd", cwd).await.expect("it runs").1, "/made/for/it");
+    world.end().await;
+}
+
+async fn a_container_sees_its_user() {
+    let world = World::new("users").await;
+    let user = User { uid: 1234, gid: 4321, groups: vec![77] };
+    let script = "id -u; id -g; touch /tmp/x; stat -c %u /tmp/x; grep CapEff /proc/self/status | cut -f2; echo > /dev/stdout";
+    let spec = Spec { user, ..world.spec("a", &["sh", "-c", script]) };
+    let (exit, said) = world.run("a", spec.clone()).await.expect("it runs");
+    assert_eq!((exit.code, said.as_str()), (0, "1234\n4321\n1234\n0000000000000000"));
+    if is_root() {
+        let groups = Spec { argv: vec!["id".to_owned(), "-G".to_owned()], ..spec };
+        assert_eq!(world.run("g", groups).await.expect("it runs").1, "4321 77");
+    }
+    let powers = |capabilities| Spec {
+        capabilities,
+        ..world.spec("c", &["sh", "-c", "grep CapEff /proc/self/status | cut -f2"])
+    };
+    assert_eq!(world.run("c", powers(Capabilities::default())).await.expect("it runs").1, "00000000a00425fb");
+    let few = Capabilities { add: vec!["NET_BIND_SERVICE".to_owned()], drop: vec!["ALL".to_owned()] };
+    assert_eq!(world.run("c", powers(few)).await.expect("it runs").1, "0000000000000400");
+    world.end().await;
+}
+
+async fn exec_joins_a_container() {
+    let world = World::new("exec").await;
+    let user = User { uid: 1000, gid: 1000, groups: Vec::new() };
+    for (id, user) in [("root", User::default()), ("user", user)] {
+        let spec = Spec {
+            user: user.clone(),
+            ..world.spec(id, &["sh", "-c", "echo mark > /tmp/mark; exec sleep 1000"])
+        };
+        let container = world.start(id, spec.clone()).await;
+        let script =
+            "while ! test -s /tmp/mark; do sleep 0.01; done; cat /tmp/mark; id -u; cat /proc/1/comm; exit 5";
+        let (exit, said) = world.exec(id, Exec::like(&spec, ["sh", "-c", script])).await.expect("it runs");
+        assert_eq!((exit.code, said), (5, format!("mark\n{}\nsleep", user.uid)));
+        let failed = world.exec(id, Exec::like(&spec, ["nope"])).await.expect_err("it cannot run");
+        assert_eq!(failed.to_string(), "exec: \"nope\": executable file not found in $PATH");
+        let long = Exec::like(&spec, ["sleep", "1000"]);
+        let long = world.sandbox.exec(id, long, Stdio::null().expect("/dev/null")).await.expect("it runs");
+        container.signal(9).await.expect("a signal");
+        assert_eq!(long.exited().await.signal, Some(9));
+        let late = world.exec(id, Exec::like(&spec, ["true"])).await;
+        assert!(matches!(late, Err(Error::Unknown { .. })), "{late:?}");
+    }
+    world.end().await;
+}
+
+async fn a_terminal_is_the_containers_own() {
+    let world = World::new("terminal").await;
+    let spec = world.spec("a", &["sleep", "1000"]);
+    world.start("a", spec.clone()).await;
+    let size = Size { rows: 33, columns: 77 };
+    let exec =
+        Exec::like(&spec, ["sh", "-c", "tty; stty size; read line; echo got $line; stty size; exit 4"]);
+    let mut process = world.sandbox.exec("a", exec, Stdio::Terminal(size)).await.expect("it runs");
+    let terminal = process.terminal().expect("a terminal");
+    let terminal = std::fs::File::from(terminal);
+    let read_until = |text: &str| {
+        let mut said = String::new();
+        while !said.contains(text) {
+            let mut buffer = [0; 256];
+            let read = (&terminal).read(&mut buffer).expect("the terminal speaks");
+            said.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        said
+    };
+    let said = read_until("33 77");
+    assert!(said.starts_with("/dev/pts/0"), "{said}");
+    windlass_sandbox::resize(&terminal, Size { rows: 10, columns: 20 }).expect("a size");
+    (&terminal).write_all(b"hello\n").expect("the terminal hears");
+    assert_eq!(process.exited().await.code, 4);
+    let mut rest = String::new();
+    // The end of a terminal is an error, after all that was said.
+    let _ = (&terminal).read_to_string(&mut rest);
+    assert!(rest.contains("got hello") && rest.contains("10 20"), "{rest}");
+    world.end().await;
+}
+
+fn killing_the_caller_leaves_nothing() {
+    let folder = Folder::new("victim");
+    let mut victim = std::process::Command::new("/proc/self/exe")
+        .env(VICTIM, folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("this program");
+    let mut said = [0; 6];
+    victim.stdout.as_mut().expect("a pipe").read_exact(&mut said).expect("it is ready");
+    let before = processes_of(folder.path());
+    assert!(before.len() >= 6, "two stages and two containers of two: {before:?}");
+    victim.kill().expect("a signal");
+    victim.wait().expect("its end");
+    wait_until("the end of all processes", || processes_of(folder.path()).is_empty());
+    assert_eq!(mounts_in(folder.path()), Vec::<String>::new());
+    assert_eq!(std::fs::read_dir(folder.path().join("state")).expect("the folder").count(), 0);
+}
+
+async fn a_hundred_containers() {
+    let world = World::new("hundred").await;
+    let begin = Instant::now();
+    let mut processes = Vec::new();
+    for index in 0..100 {
+        let id = format!("c{index}");
+        processes.push(world.start(&id, world.spec(&id, &["sleep", "1000"])).await);
+    }
+    let one_by_one = begin.elapsed();
+    let running = processes_of(world.folder.path());
+    assert_eq!(running.iter().filter(|line| line.contains("sleep 1000")).count(), 100);
+    let ours: Vec<&String> = running.iter().filter(|line| line.contains("__windlass")).collect();
+    assert_eq!(ours.len(), 2, "no process of ours beside the containers: {ours:?}");
+    let resident = ours.iter().map(|line| resident_kb(line)).sum::<u64>();
+    let begin = Instant::now();
+    for process in &processes {
+        process.signal(9).await.expect("a signal");
+    }
+    for process in &processes {
+        assert_eq!(process.exited().await.code, 137);
+    }
+    println!(
+        "a hundred containers: {:.1} ms each to start, {:.1} ms each to kill, both stages {resident} kB resident",
+        one_by_one.as_secs_f64() * 10.0,
+        begin.elapsed().as_secs_f64() * 10.0
+    );
+    world.end().await;
+}
+
+/// The memory of a process that is its own.
+fn resident_kb(line: &str) -> u64 {
+    let pid = line.split(' ').next().expect("a number");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    field.and_then(|field| field.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
