@@ -6,8 +6,11 @@ mod garbagecollector;
 mod hash;
 mod history;
 mod namespace;
+mod nodes;
 mod pods;
+mod quantity;
 mod replicaset;
+mod scheduler;
 mod share;
 mod statefulset;
 
@@ -24,5 +27,6 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
+    ("scheduler", || Arc::new(scheduler::Scheduler::default())),
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
 ];

@@ -4,5 +4,6 @@ mod deployment;
 mod garbagecollector;
 mod namespace;
 mod replicaset;
+mod scheduler;
 mod statefulset;
 mod world;
