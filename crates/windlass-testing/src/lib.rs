@@ -34,7 +34,6 @@ mod cluster;
 mod wait;
 mod world;
 
-pub use apply::ApplyError;
 pub use cluster::{Builder, TestCluster};
 pub use wait::TimedOut;
 pub use world::World;
@@ -43,4 +42,4 @@ pub use world::World;
 pub use windlass_cluster::Controllers;
 
 pub use windlass_apiserver::api::audit::Record;
-pub use windlass_apiserver::front::{ApiServer, Clock, Random};
+pub use windlass_apiserver::front::{ApiServer, ApplyError, Clock, Random};

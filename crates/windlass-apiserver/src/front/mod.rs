@@ -10,6 +10,7 @@
 //! what a request waits for, and streams lists and watches. A panic in one request is that request's answer, and
 //! nobody else's.
 
+mod apply;
 mod body;
 mod clock;
 pub mod credentials;
@@ -25,6 +26,7 @@ mod subject;
 mod tests;
 mod turns;
 
+pub use apply::ApplyError;
 pub use body::{Aborted, Body};
 pub use clock::Clock;
 pub use identity::Identity;
