@@ -18,19 +18,20 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::error::Failure;
 use crate::spec::{About, Tool};
 use crate::stage::birth::Births;
+use crate::stage::cgroups::Cgroups;
 use crate::stage::children::{Child, Children, Kind};
 use crate::stage::nets::Nets;
 use crate::wire::{self, Answer, Call, Inbox, Named, Request, Word};
 
 /// Serves the caller until the socket closes, then ends everything.
-pub(super) fn run(state: &Path) -> ExitCode {
+pub(super) fn run(state: &Path, name: &str) -> ExitCode {
     // The outer stage is the one that knows how this ends; without it nobody does.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     let socket = match io::stdin().as_fd().try_clone_to_owned() {
         Ok(socket) => socket,
         Err(_) => return ExitCode::FAILURE,
     };
-    let mut agent = match Agent::new(state, socket) {
+    let mut agent = match Agent::new(state, name, socket) {
         Ok(agent) => agent,
         Err((socket, failure)) => {
             let _ = wire::send(&socket, &Word::Refused(failure), Vec::new());
@@ -58,8 +59,8 @@ struct Agent {
 }
 
 impl Agent {
-    fn new(state: &Path, socket: OwnedFd) -> Result<Agent, (OwnedFd, Failure)> {
-        match stand(state) {
+    fn new(state: &Path, name: &str, socket: OwnedFd) -> Result<Agent, (OwnedFd, Failure)> {
+        match stand(state, name) {
             Ok((signals, nets, births, about)) => {
                 if wire::send(&socket, &Word::Ready(about), Vec::new()).is_err() {
                     // The caller is gone already; the loop sees it at once.
@@ -188,8 +189,9 @@ impl Agent {
                     self.reply(child.serial, result, Vec::new())?;
                 }
                 Kind::Container { .. } | Kind::Exec { .. } => {
-                    if let Some(exit) = child.exit(code, signal) {
-                        self.say(&Word::Exited { serial: child.serial, exit }, Vec::new())?;
+                    let serial = child.serial;
+                    if let Some(exit) = child.end(code, signal) {
+                        self.say(&Word::Exited { serial, exit }, Vec::new())?;
                     }
                 }
             }
@@ -209,7 +211,7 @@ impl Agent {
     }
 }
 
-fn stand(state: &Path) -> Result<(SignalFd, Nets, Births, About), Failure> {
+fn stand(state: &Path, name: &str) -> Result<(SignalFd, Nets, Births, About), Failure> {
     let step = |step: &'static str| move |error: Errno| Failure::step(step)(error.into());
     let mut deaths = SigSet::empty();
     deaths.add(Signal::SIGCHLD);
@@ -222,8 +224,10 @@ fn stand(state: &Path) -> Result<(SignalFd, Nets, Births, About), Failure> {
     mount(Some("tmpfs"), state, Some("tmpfs"), flags, Some("mode=755"))
         .map_err(step("mount the sandbox's folder"))?;
     let nets = Nets::new(state.join("nets"))?;
-    let about = About { rootless: !is_root_of_machine(), limits: false };
-    let births = Births::new(state, about.rootless)?;
+    let cgroups = Cgroups::find(name);
+    let limits = cgroups.open();
+    let about = About { rootless: !is_root_of_machine(), limits };
+    let births = Births::new(state, about.rootless, if limits { cgroups } else { Cgroups::Absent })?;
     Ok((signals, nets, births, about))
 }
 

@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::error::Failure;
 use crate::spec::{Exec, Size, Spec};
 use crate::stage::INIT;
+use crate::stage::cgroups::Cgroups;
 use crate::stage::children::{Child, Children, Kind, Start};
 use crate::stage::init::{Order, What, is_other};
 use crate::stage::nets::Spaces;
@@ -24,16 +25,17 @@ pub(super) struct Births {
     home: OwnedFd,
     state: PathBuf,
     rootless: bool,
+    cgroups: Cgroups,
 }
 
 impl Births {
-    pub(super) fn new(state: &Path, rootless: bool) -> Result<Births, Failure> {
+    pub(super) fn new(state: &Path, rootless: bool, cgroups: Cgroups) -> Result<Births, Failure> {
         let home =
             File::open("/proc/self/ns/pid").map_err(Failure::step("open the own pid namespace"))?.into();
         for place in ["root", "memory"] {
             std::fs::create_dir_all(state.join(place)).map_err(Failure::step("make a place for roots"))?;
         }
-        Ok(Births { home, state: state.to_owned(), rootless })
+        Ok(Births { home, state: state.to_owned(), rootless, cgroups })
     }
 
     /// Starts the stage that becomes a container's first program, in a pid namespace of its own.
@@ -55,10 +57,16 @@ impl Births {
         let mut fds = vec![copy(&spaces.net)?, copy(&spaces.ipc)?, copy(&spaces.uts)?];
         fds.extend(streams);
         let user_namespace = self.rootless && is_other(&spec.user);
+        let group =
+            self.cgroups.add(serial, &spec.limits).map_err(Failure::step("set the container's limits"))?;
         let (pid, socket) = self.spawn(|| Ok(unshare(CloneFlags::CLONE_NEWPID)?))?;
+        // Before it is told what to become: all that it starts is then in the group.
+        if let Some(group) = &group {
+            group.join(pid).map_err(Failure::step("put the container under its limits"))?;
+        }
         let what = What::Container { spec, state: self.state.clone() };
         let start = self.order(socket, what, terminal, fds)?;
-        children.add(pid, Child { serial, kind: Kind::Container { id, start, user_namespace } });
+        children.add(pid, Child { serial, kind: Kind::Container { id, start, user_namespace, group } });
         Ok(())
     }
 
@@ -73,7 +81,7 @@ impl Births {
         streams: Vec<OwnedFd>,
     ) -> Result<(), Failure> {
         let unknown = || Failure::Unknown { network: false, name: container.to_owned() };
-        let (pid, user_namespace) = children.running(container).ok_or_else(unknown)?;
+        let (pid, user_namespace, group) = children.running(container).ok_or_else(unknown)?;
         let first = Pid::from_raw(pid)
             .ok_or_else(unknown)
             .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(|_| unknown()))?;
@@ -83,6 +91,9 @@ impl Births {
                 let over = matches!(&failure, Failure::Step { errno, .. } if *errno == Errno::ESRCH as i32);
                 if over { unknown() } else { failure }
             })?;
+        if let Some(group) = group {
+            group.join(pid).map_err(Failure::step("put a program under the container's limits"))?;
+        }
         let mut fds = vec![first];
         fds.extend(streams);
         let start = self.order(socket, What::Exec { exec, user_namespace }, terminal, fds)?;

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 
 use crate::error::Failure;
 use crate::spec::{Exit, Tool};
+use crate::stage::cgroups::Group;
 use crate::wire::{Answer, Birth, Inbox, Named};
 
 /// Every child that has not been reaped.
@@ -23,7 +24,7 @@ pub(super) struct Child {
 }
 
 pub(super) enum Kind {
-    Container { id: String, start: Start, user_namespace: bool },
+    Container { id: String, start: Start, user_namespace: bool, group: Option<Group> },
     Exec { start: Start },
     Tool { tool: Tool, output: File },
 }
@@ -63,11 +64,11 @@ impl Children {
         found.map(|(pid, _)| *pid)
     }
 
-    /// A container that runs, and whether it has a user namespace of its own.
-    pub(super) fn running(&self, wanted: &str) -> Option<(i32, bool)> {
+    /// A container that runs, whether it has a user namespace of its own, and its group.
+    pub(super) fn running(&self, wanted: &str) -> Option<(i32, bool, Option<&Group>)> {
         self.known.iter().find_map(|(pid, child)| match &child.kind {
-            Kind::Container { id, start: Start::Running, user_namespace } if id == wanted => {
-                Some((*pid, *user_namespace))
+            Kind::Container { id, start: Start::Running, user_namespace, group } if id == wanted => {
+                Some((*pid, *user_namespace, group.as_ref()))
             }
             _ => None,
         })
@@ -136,11 +137,17 @@ impl Child {
         Ok(Some((self.serial, Ok(Answer::Started { pid }), fds)))
     }
 
-    /// What the caller is told about its end, unless it never began.
-    pub(super) fn exit(&self, code: i32, signal: Option<i32>) -> Option<Exit> {
-        match self.start() {
-            Some(Start::Failed) | None => None,
-            Some(_) => Some(Exit { code, signal, oom: false }),
+    /// What the caller is told about its end, unless it never began. Its group is taken away.
+    pub(super) fn end(self, code: i32, signal: Option<i32>) -> Option<Exit> {
+        let (start, group) = match self.kind {
+            Kind::Container { start, group, .. } => (start, group),
+            Kind::Exec { start } => (start, None),
+            Kind::Tool { .. } => return None,
+        };
+        let oom = group.as_ref().is_some_and(Group::oom);
+        if let Some(group) = group {
+            group.remove();
         }
+        (!matches!(start, Start::Failed)).then_some(Exit { code, signal, oom })
     }
 }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod birth;
+mod cgroups;
 mod children;
 mod identity;
 mod init;
@@ -43,7 +44,7 @@ pub fn entry() -> Option<ExitCode> {
     if stage == OsStr::new(OUTER) {
         Some(outer::run(&argument()))
     } else if stage == OsStr::new(AGENT) {
-        Some(agent::run(&argument()))
+        Some(agent::run(&argument(), &argument().to_string_lossy()))
     } else if stage == OsStr::new(INIT) {
         Some(init::run())
     } else {

@@ -11,6 +11,7 @@ use nix::unistd::{getgid, getuid, setsid};
 
 use crate::error::Failure;
 use crate::stage::AGENT;
+use crate::stage::cgroups::Cgroups;
 use crate::wire::{self, Word};
 
 /// Leaves the namespaces, starts the agent as the first process of the new ones, and waits for it.
@@ -21,10 +22,15 @@ pub(super) fn run(state: &Path) -> ExitCode {
         Ok(socket) => socket,
         Err(_) => return ExitCode::FAILURE,
     };
-    match leave().and_then(|()| start_agent(state, &socket)) {
+    // Named after this process as the machine knows it, and found before `/proc` is another one.
+    let name = std::process::id().to_string();
+    let cgroups = Cgroups::find(&name);
+    match leave().and_then(|()| start_agent(state, &name, &socket)) {
         Ok(mut agent) => {
             drop(socket);
-            match agent.wait() {
+            let ended = agent.wait();
+            cgroups.remove();
+            match ended {
                 Ok(status) if status.success() => ExitCode::SUCCESS,
                 _ => ExitCode::FAILURE,
             }
@@ -62,10 +68,10 @@ fn leave() -> Result<(), Failure> {
         .map_err(|e| Failure::step("make mounts private")(e.into()))
 }
 
-fn start_agent(state: &Path, socket: &OwnedFd) -> Result<std::process::Child, Failure> {
+fn start_agent(state: &Path, name: &str, socket: &OwnedFd) -> Result<std::process::Child, Failure> {
     let socket = socket.try_clone().map_err(Failure::step("copy a socket"))?;
     let agent = Command::new("/proc/self/exe")
-        .args([AGENT.as_ref(), state.as_os_str()])
+        .args([AGENT.as_ref(), state.as_os_str(), name.as_ref()])
         .stdin(Stdio::from(socket))
         .spawn()
         .map_err(Failure::step("start the agent"))?;

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use windlass_sandbox::{Capabilities, Error, Exec, Exit, Size, Spec, Stdio, User};
+use windlass_sandbox::{Capabilities, Error, Exec, Exit, Limits, Size, Spec, Stdio, User};
 
 use crate::world::{Folder, Test, VICTIM, World, block_on, is_root, mounts_in, processes_of, wait_until};
 
@@ -14,6 +14,7 @@ pub const TESTS: &[Test] = &[
     ("a_container_sees_its_user_and_powers", || block_on(a_container_sees_its_user())),
     ("exec_joins_a_container_and_ends_with_it", || block_on(exec_joins_a_container())),
     ("a_terminal_is_the_containers_own", || block_on(a_terminal_is_the_containers_own())),
+    ("limits_are_kept_where_the_machine_allows", || block_on(limits_are_kept())),
     ("killing_the_caller_leaves_nothing", killing_the_caller_leaves_nothing),
     ("a_hundred_containers", || block_on(a_hundred_containers())),
 ];
@@ -157,6 +158,61 @@ async fn a_terminal_is_the_containers_own() {
     let _ = (&terminal).read_to_string(&mut rest);
     assert!(rest.contains("got hello") && rest.contains("10 20"), "{rest}");
     world.end().await;
+}
+
+async fn limits_are_kept() {
+    let world = World::new("limits").await;
+    assert_eq!(world.sandbox.about().limits, is_root(), "root may write cgroups, others may not");
+    let limits = Limits {
+        memory: Some(32 << 20),
+        cpu_millis: Some(500),
+        cpu_request_millis: Some(100),
+        pids: Some(20),
+    };
+    let eat = "b = bytearray(100 << 20); print(len(b))";
+    let spec = Spec { limits, ..world.spec("eat", &["python3", "-c", eat]) };
+    let (exit, said) = world.run("eat", spec).await.expect("it runs");
+    if is_root() {
+        assert_eq!((exit, said.as_str()), (Exit { code: 137, signal: Some(9), oom: true }, ""));
+        let fork = "i=0; while [ $i -lt 40 ]; do sleep 1 & i=$((i+1)); done; echo all";
+        let spec = Spec { limits, ..world.spec("fork", &["sh", "-c", fork]) };
+        let (exit, said) = world.run("fork", spec).await.expect("it runs");
+        assert!(exit.code != 0 && !said.contains("all"), "{exit:?} {said}");
+    } else {
+        assert_eq!((exit, said.as_str()), (Exit { code: 0, signal: None, oom: false }, "104857600"));
+    }
+    let before = groups();
+    let sleep = world.start("s", Spec { limits, ..world.spec("s", &["sleep", "1000"]) }).await;
+    let during = groups();
+    sleep.signal(9).await.expect("a signal");
+    sleep.exited().await;
+    assert_eq!(groups(), before);
+    assert_eq!(
+        during.len() - before.len(),
+        if is_root() { 3 } else { 0 },
+        "memory, cpu and pids: {during:?}"
+    );
+    let own = before.len();
+    world.end().await;
+    assert!(groups().len() < own || !is_root(), "the sandbox's own groups are gone");
+}
+
+/// The groups that sandboxes of this machine have, of either version.
+fn groups() -> Vec<std::path::PathBuf> {
+    fn walk(folder: &std::path::Path, depth: usize, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() && depth > 0 {
+                if path.display().to_string().contains("/windlass-") {
+                    found.push(path.clone());
+                }
+                walk(&path, depth - 1, found);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(std::path::Path::new("/sys/fs/cgroup"), 6, &mut found);
+    found
 }
 
 fn killing_the_caller_leaves_nothing() {
