@@ -1,12 +1,17 @@
 //! `windlass apiserver`: the API server as a process.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 use windlass_apiserver::api::Config;
-
-use crate::api::{Api, Failure, filter, log, quoted, stop_signal};
+use windlass_apiserver::front::credentials::{self, Credentials};
+use windlass_apiserver::front::durable::{self, Durable};
+use windlass_apiserver::front::https::Https;
+use windlass_apiserver::front::{ApiServer, Options, kubeconfig, write_private};
 
 /// Run a Kubernetes API server in the foreground, until Ctrl-C.
 ///
@@ -43,9 +48,79 @@ pub struct Args {
     log: String,
 }
 
+/// Why the server ended, or did not start.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// There is no runtime.
+    #[error("cannot start")]
+    Runtime(#[source] io::Error),
+    /// There are no certificates.
+    #[error("cannot make certificates")]
+    Credentials(#[source] credentials::Error),
+    /// The port is taken, or the address not ours.
+    #[error("cannot listen at {address}{}", hint(.source))]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The kubeconfig could not be written.
+    #[error("cannot write the kubeconfig {}", .path.display())]
+    Kubeconfig {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The data folder does not open.
+    #[error("cannot use the data folder {}", .path.display())]
+    Data {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: durable::Error,
+    },
+    /// The credentials in the data folder are of no use.
+    #[error("cannot use the data folder {}", .path.display())]
+    KeptCredentials {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: credentials::Error,
+    },
+    /// The data folder failed while the server was running.
+    #[error("ended, since the data folder failed")]
+    Lost(#[source] durable::Lost),
+}
+
+impl Failure {
+    /// The exit code, as the help lists it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Runtime(_) | Failure::Credentials(_) | Failure::Lost(_) => 1,
+            Failure::Listen { .. } => 3,
+            Failure::Kubeconfig { .. } => 4,
+            Failure::Data { .. } | Failure::KeptCredentials { .. } => 5,
+        }
+    }
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => " (--port 0 takes any port that is free)",
+        _ => "",
+    }
+}
+
 /// Runs the server.
 pub fn main(args: Args) -> Result<(), Failure> {
-    log(&args.log);
+    let filter = EnvFilter::new(&args.log);
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .init();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Runtime)?;
     runtime.block_on(run(args))
@@ -55,15 +130,58 @@ async fn run(args: Args) -> Result<(), Failure> {
     // Before anything is announced: whoever reads the announcement may send the signal.
     let stop = stop_signal().map_err(Failure::Runtime)?;
     let address = SocketAddr::new(args.bind_address, args.port);
-    let api = Api::open(address, args.data_dir.as_deref(), |_| Config::default()).await?;
-    let kubeconfig = Kubeconfig::write(&args, &api)?;
-    announce(&api.url(), &kubeconfig.path);
-    let server = api.server.clone();
-    api.https.serve(server.clone(), &api.credentials, stop).await;
+    let listening = |source| Failure::Listen { address, source };
+    let https = Https::bind(address).await.map_err(listening)?;
+    let address = https.local_addr().map_err(listening)?;
+
+    let (credentials, durable) = match &args.data_dir {
+        None => (Credentials::generate(address.ip()).map_err(Failure::Credentials)?, None),
+        Some(path) => {
+            let opened = Durable::open(path, durable::Options::default());
+            let (store, durable, report) =
+                opened.map_err(|source| Failure::Data { path: path.clone(), source })?;
+            tracing::info!(%report, "data folder opened");
+            let kept = Credentials::keep(&path.join("pki"), address.ip());
+            let kept = kept.map_err(|source| Failure::KeptCredentials { path: path.clone(), source })?;
+            (kept, Some((store, durable)))
+        }
+    };
+    let config = Config {
+        address: address.to_string(),
+        client_ca: credentials.authority.clone(),
+        ..Config::default()
+    };
+    let server = ApiServer::start(Options { config, durable, ..Options::default() });
+
+    let url = format!("https://{}", reachable(address));
+    let kubeconfig = Kubeconfig::write(&args, &url, &credentials, address.port())?;
+    announce(&url, &kubeconfig.path);
+    https.serve(server.clone(), &credentials, stop).await;
     kubeconfig.remove_if_temporary();
     match server.failure() {
         Some(lost) => Err(Failure::Lost(lost.clone())),
         None => Ok(()),
+    }
+}
+
+/// Resolves at Ctrl-C or SIGTERM.
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Who listens at all addresses is reached at the loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        ip if !ip.is_unspecified() => address,
+        IpAddr::V4(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
+        IpAddr::V6(_) => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port()),
     }
 }
 
@@ -74,12 +192,16 @@ struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    fn write(args: &Args, api: &Api) -> Result<Kubeconfig, Failure> {
+    fn write(args: &Args, url: &str, credentials: &Credentials, port: u16) -> Result<Kubeconfig, Failure> {
         let chosen = args.kubeconfig.clone().or_else(|| Some(args.data_dir.as_ref()?.join("kubeconfig")));
         let temporary = chosen.is_none();
-        let name = || std::env::temp_dir().join(format!("windlass-{}.kubeconfig", api.address.port()));
-        let path = api.write_kubeconfig(&chosen.unwrap_or_else(name))?;
-        Ok(Kubeconfig { path, temporary })
+        let path = chosen.unwrap_or_else(|| std::env::temp_dir().join(format!("windlass-{port}.kubeconfig")));
+        let written = write_private(&path, kubeconfig(url, credentials).as_bytes());
+        let written = written.and_then(|()| std::path::absolute(&path));
+        match written {
+            Ok(path) => Ok(Kubeconfig { path, temporary }),
+            Err(source) => Err(Failure::Kubeconfig { path, source }),
+        }
     }
 
     /// It is of no use without its server.
@@ -100,4 +222,15 @@ fn announce(url: &str, kubeconfig: &Path) {
     );
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+fn filter(text: &str) -> Result<String, String> {
+    text.parse::<EnvFilter>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -1,10 +1,6 @@
 //! The `windlass` command: arguments → typed configuration → wiring.
 
-mod api;
 mod apiserver;
-mod down;
-mod status;
-mod up;
 
 use std::process::ExitCode;
 
@@ -25,33 +21,18 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Up(Box<up::Args>),
-    Down(down::Args),
-    Status(status::Args),
     Apiserver(apiserver::Args),
 }
 
 fn main() -> ExitCode {
-    // Pods are started by this program running again as another one.
-    if let Some(code) = windlass_sandbox::entry() {
-        return code;
-    }
     match Args::parse().command {
-        Command::Up(args) => end(up::main(*args), up::Failure::exit_code),
-        Command::Down(args) => end(down::main(&args), down::Failure::exit_code),
-        Command::Status(args) => end(status::main(&args), status::Failure::exit_code),
-        Command::Apiserver(args) => end(apiserver::main(args), api::Failure::exit_code),
-    }
-}
-
-/// What came of a command, as the shell sees it.
-fn end<E: std::error::Error>(outcome: Result<(), E>, code: impl Fn(&E) -> u8) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            report(&failure);
-            ExitCode::from(code(&failure))
-        }
+        Command::Apiserver(args) => match apiserver::main(args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                report(&failure);
+                ExitCode::from(failure.exit_code())
+            }
+        },
     }
 }
 
