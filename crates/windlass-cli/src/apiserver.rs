@@ -149,6 +149,7 @@ async fn run(args: Args) -> Result<(), Failure> {
     let config = Config {
         address: address.to_string(),
         client_ca: credentials.authority.clone(),
+        tokens: Some(credentials.tokens()),
         ..Config::default()
     };
     let server = ApiServer::start(Options { config, durable, ..Options::default() });

@@ -59,9 +59,10 @@ impl Controllers {
         names().collect()
     }
 
-    /// With one more.
+    /// With one more, in place of the one that has its name.
     #[must_use]
     pub fn with(mut self, controller: impl Controller) -> Controllers {
+        self.0.retain(|other| other.name() != controller.name());
         self.0.push(Arc::new(controller));
         self
     }

@@ -38,6 +38,7 @@ impl Server {
         dry_run: bool,
     ) -> Result<Arc<Object>> {
         self.admit_create(resource, &tree)?;
+        self.admit_account(call, resource, &mut tree)?;
         self.admit(call, resource, &mut tree, None)?;
         self.name(resource, &mut tree, call.ids);
         call.name = meta_str(&tree, "name").to_owned();
@@ -180,7 +181,7 @@ const SUFFIX: usize = 5;
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// The base, cut so that the name fits, and five random letters.
-fn generate_name(base: &str, ids: &mut dyn Ids) -> String {
+pub(super) fn generate_name(base: &str, ids: &mut dyn Ids) -> String {
     let cut = base
         .char_indices()
         .map(|(i, c)| i + c.len_utf8())

@@ -11,6 +11,7 @@ use super::registry::{Registry, Resource, api_version};
 use super::response::{Body, Response};
 use super::route::{OpenId, Route};
 use super::server::{Request, Server};
+use super::token::Issuer;
 use crate::codec::Format;
 
 /// The content type of aggregated discovery; clients check that its parameters come back.
@@ -105,10 +106,13 @@ impl Server {
                     "jwks_uri": format!("https://{}/openid/v1/jwks", self.config.address),
                     "response_types_supported": ["id_token"],
                     "subject_types_supported": ["public"],
-                    "id_token_signing_alg_values_supported": [],
+                    "id_token_signing_alg_values_supported": self.config.tokens.iter().map(|_| "ES256").collect::<Vec<_>>(),
                 }),
             ),
-            OpenId::Keys => ("application/jwk-set+json", json!({"keys": []})),
+            OpenId::Keys => {
+                let keys: Vec<_> = self.config.tokens.iter().map(Issuer::jwk).collect();
+                ("application/jwk-set+json", json!({"keys": keys}))
+            }
         };
         let mut response = Response::new(200, content_type, Body::Full(tree.to_string().into()));
         response.headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));

@@ -9,6 +9,7 @@
 //! [`Step::Wait`]; what has to ask the outside (webhooks, conversions) comes back as [`Step::Call`]. The front waits
 //! or calls, and hands the answer to [`Server::resume`].
 
+mod accounts;
 mod admission;
 pub mod audit;
 mod bind;
@@ -37,6 +38,7 @@ mod route;
 mod scale;
 mod server;
 mod shape;
+mod token;
 mod update;
 mod watch;
 mod yaml;
@@ -46,5 +48,6 @@ pub use piece::Piece;
 pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};
+pub use token::{Bearer, Checked, Issuer, Signer};
 pub use watch::{Watch, WatchPoll};
 pub use yaml::write as write_yaml;

@@ -12,6 +12,7 @@ use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
+use super::token::Issuer;
 use crate::codec::Format;
 use crate::status::{Result, Status};
 use crate::store::Store;
@@ -40,6 +41,11 @@ pub struct Config {
     pub address: String,
     /// The certificate authority of client certificates, in PEM, for `extension-apiserver-authentication`.
     pub client_ca: String,
+    /// Who signs tokens of service accounts; without it there are none.
+    pub tokens: Option<Issuer>,
+    /// Whether pods must have a service account that is there: the admission plugin ServiceAccount. It is off where no
+    /// controller makes the account `default` of each namespace.
+    pub service_accounts: bool,
 }
 
 impl Default for Config {
@@ -50,6 +56,8 @@ impl Default for Config {
             body_max: 3 << 20,
             address: "127.0.0.1:6443".into(),
             client_ca: String::new(),
+            tokens: None,
+            service_accounts: false,
         }
     }
 }
@@ -225,6 +233,11 @@ impl Server {
         &self.config
     }
 
+    /// The configuration, to be looked at while the server is not.
+    pub fn shared_config(&self) -> Arc<Config> {
+        self.config.clone()
+    }
+
     /// Forgets history that is older than [`Config::history`]. Fronts call it now and then.
     pub fn tick(&mut self, now: Timestamp) {
         self.store.mark(now);
@@ -365,17 +378,22 @@ impl Server {
             ("", Verb::Create) if call.target.resource.plural == "bindings" => {
                 self.bind(call).map(Answer::Done)
             }
-            // Reviews are answered, not kept; until somebody answers them they are refused.
+            ("", Verb::Create) if call.target.resource.plural == "tokenreviews" => {
+                self.review_token(call).map(Answer::Done)
+            }
+            // The other reviews are answered, not kept; until somebody answers them they are refused.
             ("", Verb::Create) if !call.target.resource.has_verb("get") => {
                 let Resource { group, plural, .. } = &*call.target.resource;
                 Err(Status::method_not_supported(group, plural, "create"))
             }
+            ("", Verb::Create) if self.awaits_account(call) => Ok(Answer::Wait(self.store.revision() + 1)),
             ("", Verb::Create) => self.create(call).map(Answer::Done),
             ("", Verb::Update) => self.update(call).map(Answer::Done),
             ("", Verb::Patch) => self.patch(call).map(Answer::Done),
             ("", Verb::Delete) => self.delete(call).map(Answer::Done),
             ("", Verb::DeleteCollection) => self.delete_collection(call).map(Answer::Done),
             ("scale", _) => self.scale(call).map(Answer::Done),
+            ("token", _) => self.token(call).map(Answer::Done),
             ("binding", _) => self.bind(call).map(Answer::Done),
             ("eviction", _) => self.evict(call).map(Answer::Done),
             (subresource, verb) => {

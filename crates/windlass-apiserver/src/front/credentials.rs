@@ -20,7 +20,8 @@ use thiserror::Error;
 
 use super::identity::Identity;
 use super::random::Random;
-use crate::api::{Ids as _, User};
+use super::signing::SigningKey;
+use crate::api::{self, Ids as _, User};
 
 /// What an API server and its administrator know each other by.
 pub struct Credentials {
@@ -35,6 +36,7 @@ pub struct Credentials {
     issuer: Issuer<'static, KeyPair>,
     tls: Arc<ServerConfig>,
     identity: Identity,
+    tokens: api::Issuer,
 }
 
 /// Why there are no credentials.
@@ -50,6 +52,9 @@ pub enum Error {
     /// The clients' authority is of no use.
     #[error("the certificate authority is of no use for TLS")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// The key of service account tokens is not one of P-256.
+    #[error("the key for service account tokens is not one of the curve P-256")]
+    SigningKey,
     /// A file of an earlier run could not be read, or a new one not be written.
     #[error("{} could not be {what}", .path.display())]
     File {
@@ -77,7 +82,7 @@ const SERVICE_ADDRESS: [u8; 4] = [10, 96, 0, 1];
 impl Credentials {
     /// New ones, for a server at this address.
     pub fn generate(address: IpAddr) -> Result<Credentials, Error> {
-        Credentials::of_authority(KeyPair::generate()?, new_token(), address)
+        Credentials::of_authority(KeyPair::generate()?, &KeyPair::generate()?, new_token(), address)
     }
 
     /// Those of an earlier run in this folder, so that its kubeconfig still works; new ones if there are none.
@@ -87,6 +92,7 @@ impl Credentials {
             move |source| Error::File { path, what, source }
         };
         fs::create_dir_all(folder).map_err(failed(folder, "made"))?;
+        let signing = keep_signing_key(&folder.join("service-account.pem"))?;
         let path = folder.join("credentials.pem");
         match fs::read_to_string(&path) {
             Ok(text) => {
@@ -94,20 +100,27 @@ impl Credentials {
                 let (token, key) = text.split_once('\n').ok_or_else(damaged)?;
                 let token = token.strip_prefix("token ").ok_or_else(damaged)?;
                 let key = KeyPair::from_pem(key).map_err(|_| damaged())?;
-                Credentials::of_authority(key, token.to_owned(), address)
+                Credentials::of_authority(key, &signing, token.to_owned(), address)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let (key, token) = (KeyPair::generate()?, new_token());
                 let text = format!("token {token}\n{}", key.serialize_pem());
                 super::kubeconfig::write_private(&path, text.as_bytes()).map_err(failed(&path, "written"))?;
-                Credentials::of_authority(key, token, address)
+                Credentials::of_authority(key, &signing, token, address)
             }
             Err(error) => Err(failed(&path, "read")(error)),
         }
     }
 
     /// The authority is its key and its name: clients that trusted it in an earlier run trust it in this one.
-    fn of_authority(key: KeyPair, admin_token: String, address: IpAddr) -> Result<Credentials, Error> {
+    fn of_authority(
+        key: KeyPair,
+        signing: &KeyPair,
+        admin_token: String,
+        address: IpAddr,
+    ) -> Result<Credentials, Error> {
+        let signer = SigningKey::new(signing).ok_or(Error::SigningKey)?;
+        let tokens = api::Issuer::new(Arc::new(signer));
         let mut params = CertificateParams::default();
         params.distinguished_name = name("windlass", &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -134,7 +147,16 @@ impl Credentials {
         let identity = Identity::new(verifier.trusted.clone(), [(admin_token.clone(), User::admin())]);
         let (admin_certificate, admin_key) = sign(&issuer, "kubernetes-admin", &["system:masters"])?;
         let authority = authority.pem();
-        Ok(Credentials { authority, admin_certificate, admin_key, admin_token, issuer, tls, identity })
+        Ok(Credentials {
+            authority,
+            admin_certificate,
+            admin_key,
+            admin_token,
+            issuer,
+            tls,
+            identity,
+            tokens,
+        })
     }
 
     /// A client certificate and its key, in PEM, for another user.
@@ -147,9 +169,30 @@ impl Credentials {
         self.tls.clone()
     }
 
+    /// Who signs the tokens of service accounts: for [`Config::tokens`](crate::api::Config::tokens).
+    pub fn tokens(&self) -> api::Issuer {
+        self.tokens.clone()
+    }
+
     /// How to know the users of this server.
     pub fn identity(&self) -> Identity {
         self.identity.clone()
+    }
+}
+
+/// The key of an earlier run, so that the tokens of its pods still count; a new one if there is none.
+fn keep_signing_key(path: &Path) -> Result<KeyPair, Error> {
+    let failed = |what| move |source| Error::File { path: path.to_owned(), what, source };
+    match fs::read_to_string(path) {
+        Ok(text) => KeyPair::from_pem(&text)
+            .map_err(|_| failed("understood")(io::Error::from(io::ErrorKind::InvalidData))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let key = KeyPair::generate()?;
+            super::kubeconfig::write_private(path, key.serialize_pem().as_bytes())
+                .map_err(failed("written"))?;
+            Ok(key)
+        }
+        Err(error) => Err(failed("read")(error)),
     }
 }
 

@@ -206,8 +206,10 @@ impl Connection {
         let (parts, body) = request.into_parts();
         let refuse =
             |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
-        let user = match self.identity.of_request(&certified, &parts.method, parts.uri.path(), &parts.headers)
-        {
+        let account = |token: &str| self.server.account(token);
+        let user =
+            self.identity.of_request(&certified, &parts.method, parts.uri.path(), &parts.headers, account);
+        let user = match user {
             Ok(user) => user,
             Err(status) => return Ok(refuse(&status)),
         };

@@ -48,18 +48,23 @@ impl Identity {
     }
 
     /// Whose request this is. A certificate counts before a token, and what is presented and wrong is not forgiven.
+    /// `account` knows the tokens of service accounts.
     pub(super) fn of_request(
         &self,
         certified: &Certified,
         method: &Method,
         path: &str,
         headers: &HeaderMap,
+        account: impl FnOnce(&str) -> Option<User>,
     ) -> Result<User, Status> {
         if let Certified::User(user) = certified {
             return Ok(user.clone());
         }
         match bearer(headers) {
-            Some(token) => self.tokens.get(&digest(token)).cloned().ok_or_else(unauthorized),
+            Some(token) => {
+                let known = self.tokens.get(&digest(token)).cloned();
+                known.or_else(|| account(std::str::from_utf8(token).ok()?)).ok_or_else(unauthorized)
+            }
             None => {
                 let public = PUBLIC.contains(&path) && matches!(certified, Certified::Nobody);
                 match *method {

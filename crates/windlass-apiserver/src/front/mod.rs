@@ -21,6 +21,7 @@ mod kubeconfig;
 mod random;
 mod running;
 mod service;
+mod signing;
 mod subject;
 #[cfg(test)]
 mod tests;

@@ -10,9 +10,13 @@ mod nodes;
 mod pods;
 mod quantity;
 mod replicaset;
+mod root_ca;
 mod scheduler;
+mod serviceaccount;
 mod share;
 mod statefulset;
+
+pub use root_ca::RootCa;
 
 use std::sync::Arc;
 
@@ -29,4 +33,6 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
     ("scheduler", || Arc::new(scheduler::Scheduler::default())),
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
+    ("root-ca-certificate-publisher", || Arc::new(RootCa::default())),
+    ("serviceaccount", || Arc::new(serviceaccount::ServiceAccounts)),
 ];

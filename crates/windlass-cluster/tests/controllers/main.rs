@@ -5,5 +5,6 @@ mod garbagecollector;
 mod namespace;
 mod replicaset;
 mod scheduler;
+mod serviceaccount;
 mod statefulset;
 mod world;

@@ -3,6 +3,7 @@
 mod in_process;
 mod over_tls;
 mod rough_clients;
+mod tokens;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio_rustls::client::TlsStream;
 use super::credentials::Credentials;
 use super::https::{Https, Limits};
 use super::{ApiServer, Body, Options, Random};
+use crate::api::Config;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -51,7 +53,8 @@ impl Served {
         let address = https.local_addr().unwrap();
         let credentials = Arc::new(Credentials::generate(LOOPBACK).unwrap());
         let (stop, stopped) = oneshot::channel();
-        let server = server();
+        let config = Config { tokens: Some(credentials.tokens()), ..Config::default() };
+        let server = ApiServer::start(Options { config, random: Random::from_seed(1), ..Options::default() });
         let task = tokio::spawn({
             let (server, credentials) = (server.clone(), credentials.clone());
             async move {

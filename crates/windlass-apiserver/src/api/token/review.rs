@@ -1,0 +1,195 @@
+//! Whose token it is.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::Issuer;
+use super::request::texts;
+use crate::api::object::meta_str;
+use crate::api::options::WriteOptions;
+use crate::api::response::Response;
+use crate::api::server::{Call, Server, User};
+use crate::json::str_at;
+use crate::kinds::World;
+use crate::status::{Result, Status};
+
+/// Whom a token speaks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bearer {
+    /// The user.
+    pub user: User,
+    /// The uid of the service account.
+    pub uid: String,
+    /// What else is known, as a TokenReview tells it.
+    pub extra: Vec<(&'static str, String)>,
+    /// For whom the token is, of those that were asked for.
+    pub audiences: Vec<String>,
+}
+
+/// How far clocks may be apart.
+const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
+
+impl Issuer {
+    /// What a token of this issuer says, if its signature is right, it is for one of `audiences` (for the API server where
+    /// there are none) and this is its time. `Ok(None)` where it is somebody else's.
+    ///
+    /// # Errors
+    /// When it is a token of this issuer and does not count, with the reason.
+    pub fn check(
+        &self,
+        token: &str,
+        audiences: &[String],
+        now: Timestamp,
+    ) -> std::result::Result<Option<Checked>, String> {
+        let Some(claims) = self.verify(token)? else { return Ok(None) };
+        let wanted = if audiences.is_empty() { &self.audiences } else { audiences };
+        let given = texts(&claims["aud"]);
+        let both: Vec<String> = given.iter().filter(|audience| wanted.contains(audience)).cloned().collect();
+        if both.is_empty() {
+            return Err(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                quoted(&given),
+                quoted(wanted)
+            ));
+        }
+        let time = |name: &str| claims[name].as_i64().and_then(|second| Timestamp::from_second(second).ok());
+        let past = |time: Option<Timestamp>| time.is_some_and(|time| time + LEEWAY < now);
+        let future = |time: Option<Timestamp>| time.is_some_and(|time| time - LEEWAY > now);
+        if future(time("nbf")) {
+            return Err("service account token is not valid yet".to_owned());
+        }
+        if past(time("exp")) {
+            return Err("service account token has expired".to_owned());
+        }
+        if future(time("iat")) {
+            return Err("service account token is issued in the future".to_owned());
+        }
+        Ok(Some(Checked { claims, audiences: both }))
+    }
+}
+
+/// A token that is right in itself; whether what it names is still there, the server knows.
+#[derive(Debug)]
+pub struct Checked {
+    claims: Value,
+    audiences: Vec<String>,
+}
+
+impl Server {
+    /// Whom a token speaks for.
+    ///
+    /// # Errors
+    /// When its account is gone, or what it is bound to.
+    pub fn bearer(&self, token: &Checked, now: Timestamp) -> std::result::Result<Bearer, String> {
+        let own = &token.claims["kubernetes.io"];
+        let namespace = own["namespace"].as_str().unwrap_or_default();
+        let named = |kind: &str, field: &str| str_at(own, &[kind, field]).to_owned();
+        let name = named("serviceaccount", "name");
+        let deleted = |object: &Value| {
+            let since = meta_str(object, "deletionTimestamp").parse::<Timestamp>();
+            since.is_ok_and(|since| since < now - LEEWAY)
+        };
+        let account = World::get(self, "", "ServiceAccount", namespace, &name)
+            .ok_or_else(|| format!("serviceaccounts {name:?} not found"))?;
+        let (uid, claimed) = (meta_str(&account, "uid"), named("serviceaccount", "uid"));
+        if uid != claimed {
+            return Err(format!("service account UID ({uid}) does not match claim ({claimed})"));
+        }
+        if deleted(&account) {
+            return Err(format!("service account {namespace}/{name} has been deleted"));
+        }
+        let pod_bound = !own["pod"].is_null();
+        for (kind, word, shown) in
+            [("secret", "Secret", "secret"), ("pod", "Pod", "pod"), ("node", "Node", "node")]
+        {
+            // The node of a pod is only told.
+            if own[kind].is_null() || (kind == "node" && pod_bound) {
+                continue;
+            }
+            let place = if kind == "node" { "" } else { namespace };
+            let invalidated = || "service account token has been invalidated".to_owned();
+            let object = World::get(self, "", word, place, &named(kind, "name")).ok_or_else(invalidated)?;
+            let (uid, claimed) = (meta_str(&object, "uid"), named(kind, "uid"));
+            if uid != claimed {
+                return Err(format!(
+                    "{shown} UID ({uid}) does not match service account {shown} ref claim ({claimed})"
+                ));
+            }
+            if deleted(&object) {
+                return Err(invalidated());
+            }
+        }
+        let id = token.claims["jti"].as_str().unwrap_or_default();
+        let extra = [
+            ("authentication.kubernetes.io/credential-id", format!("JTI={id}")),
+            ("authentication.kubernetes.io/node-name", named("node", "name")),
+            ("authentication.kubernetes.io/node-uid", named("node", "uid")),
+            ("authentication.kubernetes.io/pod-name", named("pod", "name")),
+            ("authentication.kubernetes.io/pod-uid", named("pod", "uid")),
+        ];
+        let known = |(_, value): &(&str, String)| !value.is_empty() && value != "JTI=";
+        Ok(Bearer {
+            user: User {
+                name: format!("system:serviceaccount:{namespace}:{name}"),
+                groups: vec![
+                    "system:serviceaccounts".to_owned(),
+                    format!("system:serviceaccounts:{namespace}"),
+                    "system:authenticated".to_owned(),
+                ],
+            },
+            uid: claimed_uid(own),
+            extra: extra.into_iter().filter(known).collect(),
+            audiences: token.audiences.clone(),
+        })
+    }
+
+    /// A TokenReview: it is answered, and not kept.
+    pub(in crate::api) fn review_token(&mut self, call: &mut Call<'_>) -> Result<Response> {
+        let resource = call.target.resource.clone();
+        let config = self.config.clone();
+        let Some(issuer) = &config.tokens else {
+            return Err(Status::method_not_supported(&resource.group, &resource.plural, "create"));
+        };
+        let options = WriteOptions::parse(call.query, &call.user_agent(), "CreateOptions")?;
+        let mut review = crate::api::decode::body(call, &resource, options.validation)?;
+        self.own(call, &resource, &options, None, &mut review);
+        let token = str_at(&review, &["spec", "token"]);
+        if token.is_empty() {
+            return Err(Status::bad_request("token is required for TokenReview in authentication"));
+        }
+        let checked = issuer.check(token, &texts(&review["spec"]["audiences"]), call.now);
+        let bearer = match checked {
+            Ok(Some(checked)) => self.bearer(&checked, call.now),
+            Ok(None) => Err(String::new()),
+            Err(error) => Err(error),
+        };
+        review["status"] = match bearer {
+            Ok(bearer) => told(&bearer),
+            Err(why) if why.is_empty() => json!({"user": {}, "error": "invalid bearer token"}),
+            Err(why) => json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}),
+        };
+        Ok(Response::tree(201, &call.output, &review))
+    }
+}
+
+fn claimed_uid(own: &Value) -> String {
+    str_at(own, &["serviceaccount", "uid"]).to_owned()
+}
+
+fn told(bearer: &Bearer) -> Value {
+    let extra: Map<String, Value> =
+        bearer.extra.iter().map(|(key, value)| ((*key).to_owned(), json!([value]))).collect();
+    json!({
+        "authenticated": true,
+        "user": {
+            "username": bearer.user.name, "uid": bearer.uid, "groups": bearer.user.groups, "extra": extra,
+        },
+        "audiences": bearer.audiences,
+    })
+}
+
+/// A list of texts as Go prints it with `%q`.
+fn quoted(texts: &[String]) -> String {
+    let all: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+    format!("[{}]", all.join(" "))
+}
