@@ -13,7 +13,6 @@
 
 pub mod api;
 pub mod diff;
-mod heart;
 pub mod mirror;
 pub mod normal;
 pub mod play;

@@ -1,7 +1,6 @@
 //! The built-in controllers, one room each, and what several of them share.
 
 mod claim;
-mod daemonset;
 mod deployment;
 mod garbagecollector;
 mod hash;
@@ -28,7 +27,6 @@ type New = fn() -> Arc<dyn Controller>;
 
 /// All of them, under the names by which they are chosen.
 pub(crate) const TABLE: &[(&str, New)] = &[
-    ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
     ("deployment", || Arc::new(deployment::Deployments)),
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),

@@ -1,6 +1,5 @@
 //! Controllers on a server in this process, one module each.
 
-mod daemonset;
 mod deployment;
 mod garbagecollector;
 mod namespace;

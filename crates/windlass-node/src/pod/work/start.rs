@@ -1,0 +1,152 @@
+//! The start of a container, and what follows from it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, Either, select};
+use k8s_openapi::api::core::v1::Pod;
+use tokio::sync::{broadcast, watch};
+
+use crate::image::{Image, Unresolved};
+use crate::pod::ask::Asked;
+use crate::pod::board::{Shown, Stdin};
+use crate::pod::launch::{self, Place};
+use crate::pod::life::{Exit, NotStarted, Pulled, Started};
+use crate::pod::member::Member;
+use crate::pod::node::{Node, bare, container_id};
+use crate::pod::output::{self, LogFile, WAITING};
+use crate::pod::runtime::{Io, RunError};
+use crate::pod::security;
+
+/// What a container that has ended may still have to say takes no longer than this.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// A container that was started.
+pub(super) struct Live {
+    pub started: Started,
+    pub asked: Asked,
+    pub shown: Arc<Shown>,
+    /// Carries its output, and resolves to how it ended.
+    pub follow: BoxFuture<'static, Exit>,
+}
+
+/// Starts a container.
+pub(super) async fn start(
+    node: Arc<Node>,
+    pod: Arc<Pod>,
+    member: Member,
+    attempt: i32,
+    place: Arc<Place>,
+) -> Result<Live, NotStarted> {
+    let container = &member.spec;
+    let policy = container.image_pull_policy.as_deref().unwrap_or_default();
+    let image = match node.images.resolve(member.image()) {
+        Ok(image) => image,
+        Err(Unresolved::Invalid(error)) => {
+            let message = format!("Failed to apply default image tag \"{}\": {error}", member.image());
+            return Err(NotStarted::ImageName(message));
+        }
+        Err(Unresolved::Missing { .. }) if policy == "Never" => return Err(NotStarted::ImageAbsent),
+        Err(error) => return Err(NotStarted::Pull(error.to_string())),
+    };
+    let pulled = if policy == "Always" { Pulled::Fetched(0) } else { Pulled::Present };
+    let spec = launch::spec(&pod, container, attempt, &image, &place, &*node.library)
+        .map_err(|why| NotStarted::Config(why, pulled.clone()))?;
+    let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let id = container_id(uid, member.name(), attempt);
+    let started = |node: &Node, spec: &windlass_sandbox::Spec| Started {
+        id: id.clone(),
+        image: shown_image(member.image(), &image),
+        image_id: image.id.clone(),
+        pulled: pulled.clone(),
+        user: Some(security::told(&spec.user)),
+        at: node.env.now(),
+    };
+    let log_path = place.log(member.name(), attempt);
+    let files = make_files(&place, member.name(), attempt)
+        .and_then(|()| LogFile::create(&log_path))
+        .map_err(|error| NotStarted::Create(error.to_string(), pulled.clone()));
+    let log = files?;
+    let io = Io { stdin: container.stdin == Some(true), tty: container.tty == Some(true) };
+    let program = match node.runtime.run(bare(&id), spec.clone(), io).await {
+        Ok(program) => program,
+        Err(RunError::Program(why)) => return Err(NotStarted::Run(why, started(&node, &spec))),
+        Err(RunError::Place(why)) => return Err(NotStarted::Create(why, pulled)),
+    };
+    let started = started(&node, &spec);
+    let spec = Arc::new(spec);
+    let (ended, has_ended) = watch::channel(false);
+    let (listeners, _) = broadcast::channel(WAITING);
+    let shown = Arc::new(Shown {
+        container: member.name().to_owned(),
+        id: id.clone(),
+        spec: spec.clone(),
+        log: log_path.clone(),
+        ended: has_ended,
+        listeners: listeners.downgrade(),
+        stdin: Mutex::new(program.stdin.map_or(Stdin::None, Stdin::Free)),
+        stdin_once: container.stdin_once == Some(true),
+        resize: program.resize,
+        signal: program.signal,
+    });
+    let asked = Asked {
+        env: node.env.clone(),
+        runtime: node.runtime.clone(),
+        id: bare(&id).to_owned(),
+        net: place.net.clone(),
+        ip: place.facts.pod_ips.first().cloned(),
+        container: container.clone(),
+        spec,
+    };
+    let message = place.run_folder(member.name(), attempt).join("termination-log");
+    let falls_back = container.termination_message_policy.as_deref() == Some("FallbackToLogsOnError");
+    let env = node.env.clone();
+    let carry = output::carry(env.clone(), log, program.stdout, program.stderr, listeners);
+    let exit = program.exit;
+    let follow = async move {
+        let carry = std::pin::pin!(carry);
+        let (exit, left) = match select(exit, carry).await {
+            Either::Left((exit, carry)) => (exit, Some(carry)),
+            Either::Right(((), exit)) => (exit.await, None),
+        };
+        let at = env.now();
+        if let Some(carry) = left {
+            // Nothing of it is left that could write, so that this is soon over.
+            let _ = env.within(LAST_WORDS, carry).await;
+        }
+        let message = output::message(&message, &log_path, falls_back && exit.code != 0);
+        ended.send_replace(true);
+        Exit { code: exit.code, oom: exit.oom, message, at }
+    };
+    Ok(Live { started, asked, shown, follow: Box::pin(follow) })
+}
+
+/// An image as statuses name it: by its full name, with what the pod asked for.
+fn shown_image(asked: &str, image: &Image) -> String {
+    if image.name.is_empty() { asked.to_owned() } else { image.name.clone() }
+}
+
+/// The files of a run, and no longer those of runs that nobody asks for.
+fn make_files(place: &Place, container: &str, attempt: i32) -> std::io::Result<()> {
+    let run = place.run_folder(container, attempt);
+    fs::create_dir_all(&run)?;
+    fs::write(run.join("termination-log"), "")?;
+    open_to_all(&run.join("termination-log"))?;
+    let number = |name: &std::ffi::OsStr| name.to_str()?.split('.').next()?.parse::<i32>().ok();
+    for folder in [run.parent(), place.log(container, attempt).parent()].into_iter().flatten() {
+        let Ok(entries) = fs::read_dir(folder) else { continue };
+        for entry in entries.flatten() {
+            if number(&entry.file_name()).is_some_and(|old| old < attempt - 1) {
+                super::prepare::remove(&entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open_to_all(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o666))
+}
