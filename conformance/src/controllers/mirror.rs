@@ -12,9 +12,10 @@ use tokio::time::{Instant, sleep};
 use super::api::{Api, KINDS, Kind};
 
 /// What a server has, followed by watches of its own: nothing that is under test is between them.
+#[derive(Clone)]
 pub struct Mirror {
     state: Arc<State>,
-    _watches: JoinSet<()>,
+    _watches: Arc<JoinSet<()>>,
 }
 
 #[derive(Default)]
@@ -57,7 +58,7 @@ impl Mirror {
         for kind in KINDS {
             watches.spawn(follow(api.clone(), kind, state.clone()));
         }
-        Mirror { state, _watches: watches }
+        Mirror { state, _watches: Arc::new(watches) }
     }
 
     /// What a namespace has, in the order in which it was seen first.
@@ -67,6 +68,14 @@ impl Mirror {
             all.objects.values().filter(|entry| belongs(&entry.object, namespace)).cloned().collect();
         view.sort_by_key(|entry| entry.order);
         view
+    }
+
+    /// The names of all nodes that are there and have this label.
+    pub fn nodes_with(&self, label: &str) -> Vec<String> {
+        let all = self.state.lock();
+        let nodes = all.objects.values().filter(|entry| entry.kind.kind == "Node" && !entry.gone);
+        let labelled = nodes.filter(|node| node.object["metadata"]["labels"][label].is_string());
+        labelled.filter_map(|node| node.object["metadata"]["name"].as_str().map(str::to_owned)).collect()
     }
 
     /// How long nothing has happened in a namespace. `since` is when the one who asks did something there.

@@ -13,6 +13,7 @@
 
 pub mod api;
 pub mod diff;
+mod heart;
 pub mod mirror;
 pub mod normal;
 pub mod play;

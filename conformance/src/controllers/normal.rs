@@ -60,6 +60,8 @@ fn is_noise(entry: &Entry) -> bool {
 struct Words {
     /// The longest first: one may be a part of another.
     said: Vec<(String, String)>,
+    /// Names that were generated and refused: nobody has seen such an object, but messages name it.
+    refused: Option<Regex>,
 }
 
 impl Words {
@@ -81,14 +83,14 @@ impl Words {
             }
         }
         // A uid is said by the name, so the names are known first. Names that contain a uid are those of volumes.
-        let names = Words { said: sorted(&said) };
+        let names = Words { said: sorted(&said), refused: None };
         for entry in view {
             if let Some(uid) = entry.object["metadata"]["uid"].as_str() {
                 let gone = if entry.gone { " gone" } else { "" };
                 said.insert(uid.to_owned(), format!("<uid {}{gone}>", names.full_name(entry)));
             }
         }
-        Words { said: sorted(&said) }
+        Words { said: sorted(&said), refused: refused(view) }
     }
 
     fn full_name(&self, entry: &Entry) -> String {
@@ -98,6 +100,10 @@ impl Words {
 
     fn text(&self, text: &str) -> String {
         let text = replaced(&self.said, text);
+        let text = match &self.refused {
+            Some(names) => names.replace_all(&text, "$1*").into_owned(),
+            None => text,
+        };
         let text = TIME.replace_all(&text, "<time>");
         let text = UID.replace_all(&text, "<uid>");
         let text = ADDRESS.replace_all(&text, "<ip>");
@@ -132,6 +138,16 @@ fn replaced(said: &[(String, String)], text: &str) -> String {
         }
     }
     text
+}
+
+/// Prefixes of generated names, followed by what the server makes up.
+fn refused(view: &View) -> Option<Regex> {
+    let prefixes = view.iter().filter_map(|entry| entry.object["metadata"]["generateName"].as_str());
+    let mut prefixes: Vec<String> = prefixes.map(regex::escape).collect();
+    prefixes.sort();
+    prefixes.dedup();
+    let any = prefixes.join("|");
+    (!any.is_empty()).then(|| regex(&format!(r"\b({any})[bcdfghjklmnpqrstvwxz2456789]{{5}}\b")))
 }
 
 /// Hashes of pod templates, numbered for each owner in the order in which they came.
@@ -187,6 +203,10 @@ fn object(words: &Words, entry: &Entry) -> Value {
 
 fn value(words: &Words, key: &str, from: &Value) -> Value {
     match from {
+        // What a Secret holds that nobody wrote by hand: tokens and certificates.
+        Value::Object(map) if key == "data" && map.contains_key("token") => {
+            Value::Object(map.keys().map(|name| (name.clone(), json!("<secret>"))).collect())
+        }
         Value::String(text) => Value::String(words.text(text)),
         Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => json!("<port>"),
         Value::Array(items) if key == "conditions" => {
@@ -223,7 +243,13 @@ fn in_order(map: BTreeMap<String, Value>) -> Map<String, Value> {
     map.into_iter().collect()
 }
 
-/// Every event once, with the number of different ones that say so.
+/// So many alike are as good as any more: from here on clients put them together as they like.
+const MANY: usize = 10;
+
+/// What clients say before a message that stands for several.
+const COMBINED: &str = "(combined from similar events): ";
+
+/// Every event once, with the number of different ones that say so, up to [`MANY`].
 fn told(words: &Words, events: &[&Value]) -> Value {
     let mut told: BTreeMap<String, usize> = BTreeMap::new();
     for event in events {
@@ -239,11 +265,11 @@ fn told(words: &Words, events: &[&Value]) -> Value {
             words.text(about["name"].as_str().unwrap_or_default()),
             text("type"),
             text("reason"),
-            words.text(text("message")),
+            words.text(text("message").trim_start_matches(COMBINED)),
         );
         *told.entry(line).or_default() += 1;
     }
-    Value::Object(told.into_iter().map(|(line, count)| (line, json!(count))).collect())
+    Value::Object(told.into_iter().map(|(line, count)| (line, json!(count.min(MANY)))).collect())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::api::{Api, Kind};
@@ -25,6 +26,8 @@ pub struct Stage {
     pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// Whether the puppet binds pods to nodes; else a scheduler does.
     pub bind: bool,
+    /// Renews the leases of nodes that are alive.
+    pub _heartbeats: JoinSet<()>,
 }
 
 /// What came of a scenario.

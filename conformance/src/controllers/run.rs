@@ -102,13 +102,13 @@ async fn run_group(group: &Group, choice: &Choice, output: &Path) -> Result<Coun
     let on = |side: &str| choice.on.as_deref().is_none_or(|on| on == side);
     let real = async {
         match on("real") {
-            true => play_all(Side::real(group, &output.join("real")).await?, &scenarios).await.map(Some),
+            true => play_all(group, &output.join("real"), &scenarios, true).await.map(Some),
             false => Ok(None),
         }
     };
     let ours = async {
         match on("ours") && !choice.record {
-            true => play_all(Side::ours(group, &output.join("ours")).await?, &scenarios).await.map(Some),
+            true => play_all(group, &output.join("ours"), &scenarios, false).await.map(Some),
             false => Ok(None),
         }
     };
@@ -184,7 +184,20 @@ pub fn against(reference: &BTreeMap<String, Picture>, other: &Played) -> Vec<Str
     lines
 }
 
-async fn play_all(side: Side, scenarios: &[Scenario]) -> Result<Outcomes> {
+async fn play_all(group: &Group, folder: &Path, scenarios: &[Scenario], real: bool) -> Result<Outcomes> {
+    let mut outcomes = Outcomes::new();
+    let together = if group.alone { 1 } else { scenarios.len().max(1) };
+    for some in scenarios.chunks(together) {
+        let side = match real {
+            true => Side::real(group, folder).await?,
+            false => Side::ours(group, folder).await?,
+        };
+        play_on(side, some, &mut outcomes).await?;
+    }
+    Ok(outcomes)
+}
+
+async fn play_on(side: Side, scenarios: &[Scenario], outcomes: &mut Outcomes) -> Result<()> {
     let side = Arc::new(side);
     let slots = Arc::new(Semaphore::new(SCENARIOS_AT_ONCE));
     let mut tasks = JoinSet::new();
@@ -196,7 +209,6 @@ async fn play_all(side: Side, scenarios: &[Scenario]) -> Result<Outcomes> {
             (scenario.full_name(), outcome)
         });
     }
-    let mut outcomes = Outcomes::new();
     while let Some(done) = tasks.join_next().await {
         let (name, outcome) = done?;
         outcomes.insert(name, outcome);
@@ -204,5 +216,5 @@ async fn play_all(side: Side, scenarios: &[Scenario]) -> Result<Outcomes> {
     if let Some(side) = Arc::into_inner(side) {
         side.stop().await;
     }
-    Ok(outcomes)
+    Ok(())
 }

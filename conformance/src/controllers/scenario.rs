@@ -27,6 +27,9 @@ pub struct Group {
     /// Whether kube-scheduler runs too; ours is among `ours`.
     #[serde(default)]
     pub scheduler: bool,
+    /// Whether every scenario has a server for itself, because controllers look at all nodes there are.
+    #[serde(default)]
+    pub alone: bool,
     /// How many scenarios there are at least.
     pub least: usize,
 }
@@ -52,6 +55,8 @@ pub struct Scenario {
     /// How long nothing has to happen at the end.
     #[serde(default = "settle")]
     pub settle: f64,
+    /// Why it is not played on our own server, where that lacks what it needs.
+    pub only_on_a_real_server: Option<String>,
     /// What happens.
     pub steps: Vec<Step>,
 }
@@ -185,4 +190,25 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let parsed = codec::parse(&text, Format::Yaml);
     let value = parsed.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?.value;
     serde_json::from_value(value).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_has_its_scenarios_and_every_folder_is_a_group() {
+        let groups = groups().unwrap();
+        for group in &groups {
+            let count = of_group(&group.name).unwrap().len();
+            assert!(count >= group.least, "{} has {count} scenarios, not {}", group.name, group.least);
+        }
+        for entry in fs::read_dir(folder()).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.path().is_dir() && name != "recorded" {
+                assert!(groups.iter().any(|group| group.name == name), "{name} is not in groups.yaml");
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The two sides: a real kube-apiserver with the real controllers, and one with ours; and our own server with ours.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use windlass_cluster::{Controllers, Running};
 use windlass_testing::{Clock, TestCluster};
 
 use super::api::Api;
+use super::heart;
 use super::mirror::Mirror;
 use super::play::Stage;
 use super::scenario::Group;
@@ -90,7 +92,9 @@ impl Side {
 fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Stage {
     let api = Api::new(client);
     let mirror = Mirror::start(&api);
-    Stage { api, mirror, now: Box::new(now), bind: !group.scheduler }
+    let now = Arc::new(now);
+    let heartbeats = heart::start(&api, &mirror, now.clone());
+    Stage { api, mirror, now: Box::new(move || now()), bind: !group.scheduler, _heartbeats: heartbeats }
 }
 
 async fn fresh(folder: &Path) -> Result<Server> {

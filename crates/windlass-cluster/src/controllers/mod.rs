@@ -1,6 +1,7 @@
 //! The built-in controllers, one room each, and what several of them share.
 
 mod claim;
+mod daemonset;
 mod deployment;
 mod garbagecollector;
 mod hash;
@@ -27,6 +28,7 @@ type New = fn() -> Arc<dyn Controller>;
 
 /// All of them, under the names by which they are chosen.
 pub(crate) const TABLE: &[(&str, New)] = &[
+    ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
     ("deployment", || Arc::new(deployment::Deployments)),
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),

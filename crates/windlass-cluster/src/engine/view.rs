@@ -19,6 +19,8 @@ pub struct View<'a> {
     cache: &'a Cache,
     refused: &'a [Refusal],
     answers: &'a Answers,
+    /// Whether some kinds may not have been listed yet.
+    partial: bool,
 }
 
 /// A write that the server refused for good: not a conflict, and not a server that is away.
@@ -40,7 +42,13 @@ pub struct Refusal {
 
 impl<'a> View<'a> {
     pub(crate) fn new(cache: &'a Cache, refused: &'a [Refusal], answers: &'a Answers) -> View<'a> {
-        View { cache, refused, answers }
+        View { cache, refused, answers, partial: false }
+    }
+
+    /// A view for who is told of changes, also before all kinds have been listed: what is not known yet is not there. Its
+    /// own change will be told.
+    pub(crate) fn partial(cache: &'a Cache, answers: &'a Answers) -> View<'a> {
+        View { cache, refused: &[], answers, partial: true }
     }
 
     /// What the server itself says of an object, where the step has [asked](super::LookUp::Object).
@@ -65,12 +73,12 @@ impl<'a> View<'a> {
 
     /// An object.
     pub fn get<K: Object>(&self, key: &ObjectKey) -> Option<Arc<K>> {
-        read(self.cache.get(key))
+        self.read(self.cache.get(key))
     }
 
     /// The objects of one namespace or of all, in the order of their keys.
     pub fn list<K: Object>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        read(self.cache.list(namespace))
+        self.read(self.cache.list(namespace))
     }
 
     /// The objects whose controller has this uid, in the order of their keys.
@@ -85,15 +93,19 @@ impl<'a> View<'a> {
 
     /// The objects that an index has under a value, in the order of their keys.
     pub fn by_index<K: Object>(&self, index: &str, value: &str) -> Vec<Arc<K>> {
-        read(self.cache.by_index(index, value))
+        self.read(self.cache.by_index(index, value))
     }
 
     /// The cache itself, for kinds that have no Rust type.
     pub fn cache(&self) -> &'a Cache {
         self.cache
     }
-}
 
-fn read<T>(answer: Result<T, ReadError>) -> T {
-    answer.unwrap_or_else(|error| panic!("a controller reads what it did not declare: {error}"))
+    fn read<T: Default>(&self, answer: Result<T, ReadError>) -> T {
+        match answer {
+            Ok(found) => found,
+            Err(ReadError::NotSynced { .. }) if self.partial => T::default(),
+            Err(error) => panic!("a controller reads what it did not declare: {error}"),
+        }
+    }
 }

@@ -65,6 +65,16 @@ impl Wiring {
 
     /// Objects of this kind lead to some keys: asked of what an object was, and of what it is.
     pub fn maps<K: Object>(&mut self, map: impl Fn(&K, &View<'_>) -> Vec<ObjectKey> + Send + Sync + 'static) {
+        self.changes::<K>(move |delta, view| {
+            delta.old.iter().chain(&delta.new).flat_map(|object| map(object, view)).collect()
+        });
+    }
+
+    /// A change of an object of this kind leads to some keys, which may follow from what has changed.
+    pub fn changes<K: Object>(
+        &mut self,
+        map: impl Fn(&Delta<K>, &View<'_>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) {
         let informer = self.cache.declare(Declared::<K>::typed());
         let kind = informer.kind().to_string().into();
         informer.subscribe(Arc::new(Listener {
@@ -115,19 +125,18 @@ struct Listener<F> {
 
 impl<K: Object, F> Subscriber<K> for Listener<F>
 where
-    F: Fn(&K, &View<'_>) -> Vec<ObjectKey> + Send + Sync,
+    F: Fn(&Delta<K>, &View<'_>) -> Vec<ObjectKey> + Send + Sync,
 {
     fn changed(&self, delta: &Delta<K>) {
         let answers = Answers::default();
-        let view = View::new(&self.cache, &[], &answers);
+        let view = View::partial(&self.cache, &answers);
         let (kind, object, version) = (self.kind.clone(), delta.key.clone(), delta.version);
         let cause = match (&delta.new, delta.initial) {
             (_, true) => Cause::Initial,
             (Some(_), false) => Cause::Changed { kind, object, version },
             (None, false) => Cause::Deleted { kind, object, version },
         };
-        let both = delta.old.iter().chain(&delta.new);
-        let mut keys: Vec<ObjectKey> = both.flat_map(|object| (self.map)(object, &view)).collect();
+        let mut keys = (self.map)(delta, &view);
         keys.sort();
         keys.dedup();
         for key in keys {

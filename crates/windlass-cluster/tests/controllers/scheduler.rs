@@ -8,30 +8,6 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-async fn node(world: &World, name: &str, more: Value) {
-    let nodes: Api<Node> = Api::all(world.cluster.client());
-    let mut node = json!({
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
-        "spec": {},
-        "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
-    });
-    for part in ["metadata", "spec", "status"] {
-        for (key, value) in more[part].as_object().into_iter().flatten() {
-            match (&mut node[part][key], value) {
-                (Value::Object(has), Value::Object(more)) => has.extend(more.clone()),
-                (has, value) => *has = value.clone(),
-            }
-        }
-    }
-    let status = json!({"status": node["status"]});
-    // A new node is not ready: the server says so by a taint, and nobody else is here to take it away.
-    let taints = json!({"spec": {"taints": more["spec"]["taints"]}});
-    let node: Node = serde_json::from_value(node).unwrap();
-    nodes.create(&PostParams::default(), &node).await.unwrap();
-    nodes.patch(name, &PatchParams::default(), &Patch::Merge(taints)).await.unwrap();
-    nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
-}
-
 fn pod(name: &str, spec: Value) -> Value {
     let mut pod = json!({
         "metadata": {"name": name, "labels": {"app": "web"}},
@@ -65,8 +41,8 @@ async fn placed(world: &World, name: &str) -> String {
 #[tokio::test]
 async fn spreads_pods_and_says_so() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({})).await;
-    node(&world, "b", json!({})).await;
+    world.node("a", json!({})).await;
+    world.node("b", json!({})).await;
     for name in ["one", "two", "three", "four"] {
         world.create::<Pod>(pod(name, asks("100m"))).await;
     }
@@ -93,7 +69,7 @@ async fn a_pod_that_does_not_fit_waits_until_there_is_room() {
     world.create::<Pod>(pod("first", asks("600m"))).await;
     let none = |pod: &Pod| why(pod) == "no nodes available to schedule pods";
     world.until::<Pod>("first", "no nodes", none).await;
-    node(&world, "a", json!({})).await;
+    world.node("a", json!({})).await;
     assert_eq!(placed(&world, "first").await, "a");
     world.create::<Pod>(pod("second", asks("600m"))).await;
     let full = "0/1 nodes are available: 1 Insufficient cpu. \
@@ -109,8 +85,8 @@ async fn a_pod_that_does_not_fit_waits_until_there_is_room() {
 #[tokio::test]
 async fn many_at_once_never_overfill_a_node() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({})).await;
-    node(&world, "b", json!({"status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "2"}}})).await;
+    world.node("a", json!({})).await;
+    world.node("b", json!({"status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "2"}}})).await;
     for number in 0..9 {
         world.create::<Pod>(pod(&format!("p{number}"), asks("250m"))).await;
     }
@@ -132,10 +108,9 @@ async fn many_at_once_never_overfill_a_node() {
 #[tokio::test]
 async fn selectors_taints_and_cordons_count() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({"metadata": {"labels": {"disk": "ssd"}}, "spec": {"unschedulable": true}}))
-        .await;
-    node(&world, "b", json!({"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}})).await;
-    node(&world, "c", json!({"metadata": {"labels": {"zone": "z"}}})).await;
+    world.node("a", json!({"metadata": {"labels": {"disk": "ssd"}}, "spec": {"unschedulable": true}})).await;
+    world.node("b", json!({"spec": {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}})).await;
+    world.node("c", json!({"metadata": {"labels": {"zone": "z"}}})).await;
     world.create::<Pod>(pod("ssd", json!({"nodeSelector": {"disk": "ssd"}}))).await;
     let says = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
                 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. \
@@ -162,8 +137,8 @@ async fn selectors_taints_and_cordons_count() {
 #[tokio::test]
 async fn pods_that_repel_each_other_are_apart_and_those_that_attract_together() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({})).await;
-    node(&world, "b", json!({})).await;
+    world.node("a", json!({})).await;
+    world.node("b", json!({})).await;
     let term =
         json!([{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}]);
     let apart =
@@ -199,8 +174,8 @@ async fn pods_that_repel_each_other_are_apart_and_those_that_attract_together() 
 #[tokio::test]
 async fn constraints_keep_pods_even() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({"status": {"allocatable": {"cpu": "9", "memory": "9Gi", "pods": "99"}}})).await;
-    node(&world, "b", json!({})).await;
+    world.node("a", json!({"status": {"allocatable": {"cpu": "9", "memory": "9Gi", "pods": "99"}}})).await;
+    world.node("b", json!({})).await;
     let even = json!({"topologySpreadConstraints": [{
         "maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "web"}},
@@ -217,8 +192,8 @@ async fn constraints_keep_pods_even() {
 #[tokio::test]
 async fn a_pod_follows_its_volume_and_a_claim_waits_for_its_pod() {
     let world = World::with(["scheduler"]).await;
-    node(&world, "a", json!({})).await;
-    node(&world, "b", json!({})).await;
+    world.node("a", json!({})).await;
+    world.node("b", json!({})).await;
     let classes: Api<StorageClass> = Api::all(world.cluster.client());
     let class: StorageClass = serde_json::from_value(json!({
         "metadata": {"name": "late"}, "provisioner": "example.com/late",

@@ -141,7 +141,7 @@ async fn an_update_goes_from_the_last_pod_to_the_partition() {
 
     // Back to the first template: its revision is the newest again.
     world.patch::<StatefulSet>("web", image("one")).await;
-    world.until::<StatefulSet>("web", "back", |set| is_done(set)).await;
+    world.until::<StatefulSet>("web", "back", is_done).await;
     world.until_all::<Pod>("all as before", |pods| pods.iter().all(|pod| image_of(pod) == "one")).await;
     let revisions = world.list::<ControllerRevision>();
     let mut numbers: Vec<i64> = revisions.iter().map(|revision| revision.revision).collect();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use windlass::{Env, Object};
@@ -25,13 +25,20 @@ impl World {
         World { cluster, running: Some(running), kubelet: None }
     }
 
-    /// From now on every pod is ready that `is_well`.
+    /// From now on every pod is ready that `is_well`, and one that is deleted goes.
     pub fn pods_are_ready(&mut self, is_well: impl Fn(&Pod) -> bool + Send + 'static) {
         let (cluster, pods) = (self.cluster.clone(), self.api::<Pod>());
+        let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         self.kubelet = Some(tokio::spawn(async move {
             loop {
                 for pod in cluster.world().list::<Pod>(Some("default")) {
-                    let told = pod.status.as_ref().is_some_and(|status| status.conditions.is_some());
+                    let name = pod.metadata.name.clone().unwrap_or_default();
+                    if pod.metadata.deletion_timestamp.is_some() {
+                        let _ = pods.delete(&name, &now).await;
+                        continue;
+                    }
+                    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+                    let told = conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready"));
                     if told || !is_well(&pod) {
                         continue;
                     }
@@ -39,7 +46,6 @@ impl World {
                         {"type": "Ready", "status": "True", "lastTransitionTime": jiff::Timestamp::now().to_string()},
                     ]}});
                     // A pod may be gone by now.
-                    let name = pod.metadata.name.unwrap_or_default();
                     let _ = pods.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -64,6 +70,31 @@ impl World {
         K: Object<Scope = k8s_openapi::NamespaceResourceScope> + DeserializeOwned,
     {
         self.api::<K>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap()
+    }
+
+    /// A node that is ready, and has one processor, unless more is said of it.
+    pub async fn node(&self, name: &str, more: Value) {
+        let nodes: Api<Node> = Api::all(self.cluster.client());
+        let mut node = json!({
+            "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "spec": {},
+            "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
+        });
+        for part in ["metadata", "spec", "status"] {
+            for (key, value) in more[part].as_object().into_iter().flatten() {
+                match (&mut node[part][key], value) {
+                    (Value::Object(has), Value::Object(more)) => has.extend(more.clone()),
+                    (has, value) => *has = value.clone(),
+                }
+            }
+        }
+        let status = json!({"status": node["status"]});
+        // A new node is not ready: the server says so by a taint, and nobody else is here to take it away.
+        let taints = json!({"spec": {"taints": more["spec"]["taints"]}});
+        let node: Node = serde_json::from_value(node).unwrap();
+        nodes.create(&PostParams::default(), &node).await.unwrap();
+        nodes.patch(name, &PatchParams::default(), &Patch::Merge(taints)).await.unwrap();
+        nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     }
 
     /// The objects of a kind.

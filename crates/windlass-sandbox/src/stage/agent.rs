@@ -14,6 +14,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getuid};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::Failure;
 use crate::spec::{About, Tool};
@@ -213,6 +214,7 @@ impl Agent {
 
 fn stand(state: &Path, name: &str) -> Result<(SignalFd, Nets, Births, About), Failure> {
     let step = |step: &'static str| move |error: Errno| Failure::step(step)(error.into());
+    raise_open_files().map_err(Failure::step("allow more open files"))?;
     let mut deaths = SigSet::empty();
     deaths.add(Signal::SIGCHLD);
     deaths.thread_block().map_err(step("block SIGCHLD"))?;
@@ -229,6 +231,13 @@ fn stand(state: &Path, name: &str) -> Result<(SignalFd, Nets, Births, About), Fa
     let about = About { rootless: !is_root_of_machine(), limits };
     let births = Births::new(state, about.rootless, if limits { cgroups } else { Cgroups::Absent })?;
     Ok((signals, nets, births, about))
+}
+
+/// Each network is three open files, and the usual limit is a thousand. Containers get the higher one
+/// as well, as they do from container runtimes.
+fn raise_open_files() -> io::Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?)
 }
 
 /// Whether ids in here are those of the machine: the map of ids is then the whole range.

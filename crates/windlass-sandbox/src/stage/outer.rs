@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid, setsid};
+use rustix::thread::CapabilitySet;
 
 use crate::error::Failure;
 use crate::stage::AGENT;
@@ -45,7 +46,10 @@ pub(super) fn run(state: &Path) -> ExitCode {
 
 fn leave() -> Result<(), Failure> {
     let (uid, gid) = (getuid(), getgid());
-    if !uid.is_root() {
+    // Root of a container often lacks what namespaces need; then it is like any other user.
+    let powers = rustix::thread::capabilities(None)
+        .map_err(|e| Failure::step("read the own capabilities")(e.into()))?;
+    if !powers.effective.contains(CapabilitySet::SYS_ADMIN) {
         unshare(CloneFlags::CLONE_NEWUSER).map_err(|e| Failure::step("make a user namespace")(e.into()))?;
         let write = |file: &str, text: String| {
             std::fs::write(format!("/proc/self/{file}"), text).map_err(Failure::step(format!("write {file}")))

@@ -46,23 +46,25 @@ pub(super) enum Need {
 }
 
 /// The folders of the host that its programs are in. Others hold data, and stay outside.
-const HOST_FOLDERS: [&str; 12] =
-    ["usr", "etc", "opt", "srv", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"];
+const HOST_FOLDERS: [&str; 11] =
+    ["usr", "etc", "opt", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu"];
 
-/// What every root of the host's programs has beside them, with its mode.
-const PRIVATE_FOLDERS: [(&str, u32); 13] = [
+/// What every root of the host's programs has beside them, with its mode. Programs that are not root
+/// may make their own folders where images would have made one for them.
+const PRIVATE_FOLDERS: [(&str, u32); 14] = [
     ("root", 0o700),
     ("home", 0o755),
     ("mnt", 0o755),
     ("media", 0o755),
-    ("run", 0o755),
+    ("srv", 0o755),
+    ("run", 0o1777),
     ("run/lock", 0o1777),
     ("tmp", 0o1777),
     ("var", 0o755),
-    ("var/cache", 0o755),
-    ("var/lib", 0o755),
-    ("var/log", 0o755),
-    ("var/spool", 0o755),
+    ("var/cache", 0o1777),
+    ("var/lib", 0o1777),
+    ("var/log", 0o1777),
+    ("var/spool", 0o1777),
     ("var/tmp", 0o1777),
 ];
 
@@ -232,8 +234,11 @@ fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    DirBuilder::new().recursive(true).mode(0o755).create(path)?;
-    // Not through the builder, whose mode the umask would cut.
+    DirBuilder::new().recursive(true).mode(mode & 0o755).create(path)?;
+    if mode & !0o755 == 0 {
+        return Ok(());
+    }
+    // The umask cut the rest.
     fs::set_permissions(path, Permissions::from_mode(mode))
 }
 

@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     ("a_terminal_is_the_containers_own", || block_on(a_terminal_is_the_containers_own())),
     ("limits_are_kept_where_the_machine_allows", || block_on(limits_are_kept())),
     ("killing_the_caller_leaves_nothing", killing_the_caller_leaves_nothing),
+    ("the_agents_end_is_told", || block_on(the_agents_end_is_told())),
     ("a_hundred_containers", || block_on(a_hundred_containers())),
 ];
 
@@ -230,6 +231,20 @@ fn killing_the_caller_leaves_nothing() {
     wait_until("the end of all processes", || processes_of(folder.path()).is_empty());
     assert_eq!(mounts_in(folder.path()), Vec::<String>::new());
     assert_eq!(std::fs::read_dir(folder.path().join("state")).expect("the folder").count(), 0);
+}
+
+async fn the_agents_end_is_told() {
+    let world = World::new("agent").await;
+    let process = world.start("a", world.spec("a", &["sleep", "1000"])).await;
+    let agent = processes_of(world.folder.path()).into_iter().find(|line| line.contains("__windlass-agent"));
+    let agent = agent.and_then(|line| line.split(' ').next().map(str::to_owned)).expect("the agent");
+    let killed =
+        std::process::Command::new("kill").args(["-9", &agent]).status().expect("kill is everywhere");
+    assert!(killed.success());
+    assert_eq!(process.exited().await, exit(137, Some(9)));
+    world.sandbox.ended().await;
+    assert!(matches!(world.sandbox.add_net("x", "x").await, Err(Error::Gone)));
+    world.end().await;
 }
 
 async fn a_hundred_containers() {

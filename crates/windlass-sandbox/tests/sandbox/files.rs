@@ -85,26 +85,31 @@ async fn mounts_are_where_they_were_asked_for() {
 async fn an_image_is_a_root_of_its_own() {
     let world = World::new("image").await;
     let image = world.folder.path().join("image");
-    for folder in ["bin", "etc"] {
-        fs::create_dir_all(image.join(folder)).expect("a folder");
+    // A shell and the libraries that it says it needs.
+    let needed = std::process::Command::new("ldd").arg("/bin/sh").output().expect("ldd").stdout;
+    let needed = String::from_utf8(needed).expect("text");
+    let libraries = needed.split_whitespace().filter(|word| word.starts_with('/'));
+    for file in libraries.chain(["/bin/sh"]) {
+        let copy = image.join(file.trim_start_matches('/'));
+        fs::create_dir_all(copy.parent().expect("a parent")).expect("a folder");
+        fs::copy(file, copy).expect("a copy");
     }
-    let Some(busybox) =
-        ["/bin/busybox", "/usr/bin/busybox"].iter().find(|path| fs::exists(path).unwrap_or(false))
-    else {
-        // The root needs a program without libraries. This one is of the same kind as the tests.
-        let spec = Spec { root: Root::Folder(image), ..world.spec("i", &["/bin/nope"]) };
-        let said = world.run("i", spec).await.expect_err("an empty image has no program");
-        assert_eq!(said.to_string(), "exec: \"/bin/nope\": stat /bin/nope: no such file or directory");
-        return world.end().await;
-    };
-    fs::copy(busybox, image.join("bin/busybox")).expect("a program");
+    fs::create_dir_all(image.join("etc")).expect("a folder");
     fs::write(image.join("etc/mark"), "image").expect("a file");
-    let script = "/bin/busybox cat /etc/mark; echo; echo x > /etc/mark; /bin/busybox ls /";
-    let spec =
-        Spec { root: Root::Folder(image.clone()), ..world.spec("i", &["/bin/busybox", "sh", "-c", script]) };
+    let script = "read x < /etc/mark; echo $x; echo changed > /etc/mark; echo x > /new; read x < /etc/mark; echo $x; \
+                  for f in /usr/bin/env /home /data/file /proc/self; do test -e $f && echo $f; done; exit 6";
+    fs::write(world.folder.path().join("file"), "").expect("a file");
+    let spec = Spec {
+        root: Root::Folder(image.clone()),
+        mounts: vec![Mount::new(world.folder.path().join("file"), "/data/file")],
+        ..world.spec("i", &["/bin/sh", "-c", script])
+    };
     let (exit, said) = world.run("i", spec).await.expect("it runs");
-    assert_eq!((exit.code, said.as_str()), (0, "image\nbin\ndev\netc\nproc\nsys"));
+    assert_eq!((exit.code, said.as_str()), (6, "image\nchanged\n/data/file\n/proc/self"));
     assert_eq!(fs::read_to_string(image.join("etc/mark")).expect("a file"), "image");
+    assert!(
+        !fs::exists(image.join("new")).unwrap_or(true) && !fs::exists(image.join("data")).unwrap_or(true)
+    );
     world.end().await;
 }
 

@@ -28,9 +28,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::json;
-use windlass::cache::{Declared, Delta, Subscriber};
+use windlass::cache::Delta;
 use windlass::events::Event;
-use windlass_core::{Cause, Kind, ObjectKey};
+use windlass_core::{Kind, ObjectKey};
 
 use self::affinity::Neighbours;
 use self::fit::{Reject, Wishes, explain, explain_all};
@@ -58,12 +58,14 @@ impl Controller for Scheduler {
     }
 
     fn declare(&self, wiring: &mut Wiring) {
-        let waker: Arc<dyn Fn(ObjectKey, Cause) + Send + Sync> = Arc::new(wiring.waker());
-        // Before the keys: what is remembered is never behind what leads to a look.
-        let watcher = Watcher { memory: self.memory.clone(), wake: waker };
-        let watcher = Arc::new(watcher);
-        wiring.cache().declare(Declared::<Pod>::typed()).subscribe(watcher.clone());
-        wiring.cache().declare(Declared::<Node>::typed()).subscribe(watcher);
+        // Before the keys of pods themselves: what is remembered is never behind what leads to a look.
+        let memory = self.memory.clone();
+        wiring.changes::<Pod>(move |delta, _| hear(&mut lock(&memory), delta));
+        let memory = self.memory.clone();
+        wiring.changes::<Node>(move |delta, _| {
+            let same = delta.old.as_deref().map(offers) == delta.new.as_deref().map(offers);
+            if same { Vec::new() } else { lock(&memory).waiting(|_, _| true) }
+        });
         wiring.maps::<Pod>(|pod, _| is_ours(pod).then(|| ObjectKey::of(&pod.metadata)).into_iter().collect());
         let memory = self.memory.clone();
         wiring.maps::<PersistentVolumeClaim>(move |claim, _| {
@@ -193,40 +195,12 @@ fn note(turn: &mut Turn, pod: &Pod, message: String, now: Timestamp) {
     turn.status(&told);
 }
 
-/// Keeps the memory, and wakes those who wait when something may have changed for them.
-struct Watcher {
-    memory: Shared,
-    wake: Arc<dyn Fn(ObjectKey, Cause) + Send + Sync>,
-}
-
-impl Watcher {
-    fn wake(&self, keys: Vec<ObjectKey>) {
-        for key in keys {
-            (self.wake)(key, Cause::Requested);
-        }
-    }
-}
-
-impl Subscriber<Pod> for Watcher {
-    fn changed(&self, delta: &Delta<Pod>) {
-        let mut memory = lock(&self.memory);
-        let room = memory.hear(&delta.key, delta.new.as_ref());
-        let where_it_was = delta.old.as_ref().map(|pod| (pods::node(pod), &pod.metadata.labels));
-        let where_it_is = delta.new.as_ref().map(|pod| (pods::node(pod), &pod.metadata.labels));
-        let moved = where_it_was != where_it_is;
-        let keys = memory.waiting(|_, needs| room || (moved && needs.neighbours));
-        drop(memory);
-        self.wake(keys);
-    }
-}
-
-impl Subscriber<Node> for Watcher {
-    fn changed(&self, delta: &Delta<Node>) {
-        if delta.old.as_deref().map(offers) != delta.new.as_deref().map(offers) {
-            let keys = lock(&self.memory).waiting(|_, _| true);
-            self.wake(keys);
-        }
-    }
+/// Takes in what became of a pod; those who wait and for whom that may change something.
+fn hear(memory: &mut Memory, delta: &Delta<Pod>) -> Vec<ObjectKey> {
+    let room = memory.hear(&delta.key, delta.new.as_ref());
+    let place = |pod: &Arc<Pod>| (pods::node(pod).to_owned(), pod.metadata.labels.clone());
+    let moved = delta.old.as_ref().map(place) != delta.new.as_ref().map(place);
+    memory.waiting(|_, needs| room || (moved && needs.neighbours))
 }
 
 /// What matters of a node to pods that wait: not its heartbeat.
