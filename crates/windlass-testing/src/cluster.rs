@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use windlass_apiserver::api::Config;
 use windlass_apiserver::api::audit::Record;
 use windlass_apiserver::front::{ApiServer, Clock, Options, Random};
 use windlass_apiserver::store::Unreadable;
@@ -184,10 +183,9 @@ impl Builder {
         let server = match (self.seed, self.clock) {
             (None, None) => FIRST.get_or_init(|| ApiServer::start(Options::default())).fork(),
             (seed, clock) => ApiServer::start(Options {
-                config: Config::default(),
                 clock: clock.unwrap_or(Clock::System),
                 random: seed.map_or_else(Random::from_os, Random::from_seed),
-                durable: None,
+                ..Options::default()
             }),
         };
         TestCluster::of(server, self.self_check, self.timeout)

@@ -28,7 +28,7 @@ pub struct Record {
     pub namespace: String,
     /// The name; of a create, the name that was given or generated.
     pub name: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the answer; 0 where somebody else gives it.
     pub code: u16,
     /// The reason of a refusal; empty otherwise.
     pub reason: &'static str,

@@ -5,7 +5,8 @@
 //!                     └→ list, get, watch: bytes copied from the store, never serialised
 //! ```
 //!
-//! [`Server::step`] never blocks. What has to wait for a revision that is not there yet comes back as
+//! [`Server::step`] never blocks. What somebody else answers (a node about its containers) comes back as [`Step::Relay`]:
+//! the front goes there and passes the answer on. What has to wait for a revision that is not there yet comes back as
 //! [`Step::Wait`]; what has to ask the outside (webhooks, conversions) comes back as [`Step::Call`]. The front waits
 //! or calls, and hands the answer to [`Server::resume`].
 
@@ -32,6 +33,7 @@ mod patch;
 mod piece;
 mod read;
 pub mod registry;
+mod relay;
 mod response;
 mod retype;
 mod route;
@@ -45,6 +47,7 @@ mod yaml;
 
 pub use list::ListBody;
 pub use piece::Piece;
+pub use relay::{Peer, Relay, Relayed};
 pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};

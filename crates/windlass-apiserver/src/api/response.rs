@@ -1,7 +1,7 @@
 //! Answers: a status line, headers, and a body that is bytes, a list under way, or a watch.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WARNING};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER, WARNING};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
@@ -41,10 +41,25 @@ impl Response {
         Response { status, headers, body }
     }
 
+    /// An answer that says all by its status.
+    pub fn empty(code: u16) -> Response {
+        let mut response = Response::new(code, "", Body::Full(Bytes::new()));
+        response.headers.remove(CONTENT_TYPE);
+        response
+    }
+
     /// `304`: the client has it already.
     pub fn not_modified() -> Response {
-        let mut response = Response::new(304, "", Body::Full(Bytes::new()));
-        response.headers.remove(CONTENT_TYPE);
+        Response::empty(304)
+    }
+
+    /// `301`: the client should ask at another path.
+    pub fn moved(path: &str) -> Response {
+        let mut response = Response::empty(301);
+        // What was a path is one still.
+        if let Ok(path) = HeaderValue::from_str(path) {
+            response.headers.insert(LOCATION, path);
+        }
         response
     }
 

@@ -10,6 +10,7 @@ use super::audit::{Audit, Record};
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
+use super::relay::{self, Going, Relay};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
 use super::token::Issuer;
@@ -103,6 +104,8 @@ pub trait Ids: Send {
 pub enum Step {
     /// It is answered.
     Done(Response),
+    /// Somebody else answers it: send it there, and what comes back to the client.
+    Relay(Box<Relay>, Box<Request>),
     /// Something outside has to be asked first.
     Call(Outbound, Pending),
     /// It asks for a revision that is not there yet: resume it when the store has reached the revision, or at the
@@ -169,10 +172,21 @@ impl Call<'_> {
     }
 }
 
-/// What a verb gives back: an answer, or the revision that it needs.
+/// What a verb gives back: an answer, who else gives it, or the revision that it needs.
 pub(super) enum Answer {
     Done(Response),
+    Relay(Box<Relay>),
     Wait(u64),
+}
+
+impl From<Going> for Answer {
+    fn from(going: Going) -> Answer {
+        match going {
+            Going::There(relay) => Answer::Relay(Box::new(relay)),
+            Going::Nowhere => Answer::Done(Response::empty(204)),
+            Going::Elsewhere(path) => Answer::Done(Response::moved(&path)),
+        }
+    }
 }
 
 impl From<Response> for Answer {
@@ -258,6 +272,7 @@ impl Server {
         let Pending { request, deadline } = pending;
         match self.answer(&request, now, now >= deadline, ids) {
             Answer::Done(response) => Step::Done(response),
+            Answer::Relay(relay) => Step::Relay(relay, request),
             Answer::Wait(revision) => {
                 Step::Wait { revision, deadline, pending: Pending { request, deadline } }
             }
@@ -285,7 +300,12 @@ impl Server {
                 method_verb(&request.method),
             ),
         };
-        if let Answer::Done(response) = &answer {
+        let code = match &answer {
+            Answer::Done(response) => Some(response.status.as_u16()),
+            Answer::Relay(_) => Some(0),
+            Answer::Wait(_) => None,
+        };
+        if let Some(code) = code {
             self.audit.push(Record {
                 time: now,
                 user: request.user.name.clone(),
@@ -296,7 +316,7 @@ impl Server {
                 subresource: target.as_ref().map(|t| t.subresource.clone()).unwrap_or_default(),
                 namespace: target.as_ref().map(|t| t.namespace.clone()).unwrap_or_default(),
                 name,
-                code: response.status.as_u16(),
+                code,
                 reason,
                 revision: self.store.revision(),
             });
@@ -319,6 +339,16 @@ impl Server {
             let reason = status.reason;
             (Answer::Done(Response::refusal(output, &status)), target.name.clone(), reason, verb)
         };
+        if relay::is_relayed(target) {
+            let verb = match relay::verb(target, &request.method) {
+                Ok(verb) => verb,
+                Err(status) => return refuse(status, &plain, method_verb(&request.method)),
+            };
+            return match self.relay(request, target, query, ids.next()) {
+                Ok(going) => (going.into(), target.name.clone(), "", verb),
+                Err(status) => refuse(status, &plain, verb),
+            };
+        }
         let verb = match route::verb(&request.method, target, query.flag("watch")) {
             Ok(verb) => verb,
             Err(status) => return refuse(status, &plain, method_verb(&request.method)),

@@ -1,5 +1,6 @@
-//! Answers on their way: bytes, a list read piece by piece from its snapshot, or a watch.
+//! Answers on their way: bytes, a list read piece by piece from its snapshot, a watch, or what somebody else says.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio::time::Sleep;
 
+use super::elsewhere::Elsewhere;
 use super::running::{Shared, panic_text};
 use crate::api::{self, ListBody, Piece, Watch, WatchPoll};
 use crate::store::Store;
@@ -23,6 +25,36 @@ enum Kind {
     Full(Piece),
     List { first: Piece, rest: Box<ListBody> },
     Watch(Box<WatchBody>),
+    Elsewhere(Box<Elsewhere>),
+}
+
+/// The body of a request, in one piece.
+pub(super) struct Once(Option<Bytes>);
+
+impl From<Bytes> for Once {
+    fn from(bytes: Bytes) -> Once {
+        Once(Some(bytes).filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl http_body::Body for Once {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, Bytes::len) as u64)
+    }
 }
 
 /// The server failed while it was writing an answer. The client must not take what it has for the whole.
@@ -42,6 +74,11 @@ impl Body {
             api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
         })
     }
+
+    /// What comes from somebody else.
+    pub(super) fn elsewhere(elsewhere: Elsewhere) -> Body {
+        Body(Kind::Elsewhere(Box::new(elsewhere)))
+    }
 }
 
 impl From<Bytes> for Body {
@@ -57,6 +94,14 @@ impl Body {
             Kind::List { first, .. } if first.has_remaining() => Ok(Some(std::mem::take(first))),
             Kind::List { rest, .. } => unless_panics(|| rest.next_piece()),
             Kind::Watch(watch) => ready!(watch.poll(context)).map(|bytes| bytes.map(Piece::from)),
+            Kind::Elsewhere(elsewhere) => match ready!(elsewhere.poll_piece(context)) {
+                Some(Ok(bytes)) => Ok(Some(Piece::from(bytes))),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "an answer from elsewhere broke off");
+                    Err(Aborted)
+                }
+                None => Ok(None),
+            },
         };
         Poll::Ready(piece.transpose())
     }

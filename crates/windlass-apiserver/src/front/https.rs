@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -20,7 +20,9 @@ use tokio_rustls::server::TlsStream;
 
 use super::body::Remote;
 use super::credentials::Credentials;
+use super::elsewhere::TakeOver;
 use super::identity::{Certified, Identity};
+use super::rewound::Rewound;
 use super::running::ApiServer;
 use super::service::collect;
 use crate::status::Status;
@@ -156,9 +158,19 @@ impl Connection {
         let session = stream.get_ref().1;
         let certified = Arc::new(self.identity.of_certificates(session.peer_certificates()));
         let h2 = session.alpn_protocol() == Some(b"h2");
+        // What the connection is piped into, once it has changed its protocol.
+        let next: Arc<Mutex<Option<TakeOver>>> = Arc::default();
         let service = hyper::service::service_fn({
-            let connection = self.clone();
-            move |request| Box::pin(connection.clone().answer(request, certified.clone()))
+            let (connection, next) = (self.clone(), next.clone());
+            move |request| {
+                let (connection, next, certified) = (connection.clone(), next.clone(), certified.clone());
+                Box::pin(async move {
+                    let mut response = connection.answer(request, certified).await?;
+                    *next.lock().unwrap_or_else(PoisonError::into_inner) =
+                        response.extensions_mut().remove::<TakeOver>();
+                    Ok::<_, Infallible>(response)
+                })
+            }
         });
         let stream = TokioIo::new(stream);
         let ended = if h2 {
@@ -189,7 +201,19 @@ impl Connection {
                 }
             };
             if ended.is_ok() {
-                close(connection.into_parts().io.into_inner(), stopped).await;
+                let parts = connection.into_parts();
+                let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
+                match next {
+                    Some(next) => {
+                        let client = Rewound { first: parts.read_buf, io: parts.io.into_inner() };
+                        tokio::select! {
+                            biased;
+                            () = next.pipe(client) => {}
+                            _ = stopped.changed() => {}
+                        }
+                    }
+                    None => close(parts.io.into_inner(), stopped).await,
+                }
             }
             ended
         };

@@ -6,6 +6,8 @@
 //! kubectl ── https ─ identity┘      └─ body: answers on their way └─ (the sans-IO server of `api`)
 //! ```
 //!
+//! What somebody else answers (`relay`) is sent there, and comes back piece by piece or as a pipe of bytes.
+//!
 //! [`ApiServer`] is the server at work: it gives [`api::Server`](crate::api::Server) the time and its ids, waits for
 //! what a request waits for, and streams lists and watches. A panic in one request is that request's answer, and
 //! nobody else's.
@@ -15,16 +17,20 @@ mod body;
 mod clock;
 pub mod credentials;
 pub mod durable;
+mod elsewhere;
 pub mod https;
 mod identity;
 mod kubeconfig;
 mod random;
+pub mod relay;
+mod rewound;
 mod running;
 mod service;
 mod signing;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod turns;
 
 pub use apply::ApplyError;
@@ -33,5 +39,7 @@ pub use clock::Clock;
 pub use identity::Identity;
 pub use kubeconfig::{kubeconfig, write_private};
 pub use random::Random;
+pub use relay::{Connection, Dialer, Dialing, Relaying};
 pub use running::{ApiServer, Options};
 pub use service::Service;
+pub use trust::Error as TrustError;

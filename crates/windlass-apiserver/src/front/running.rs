@@ -14,6 +14,7 @@ use super::body::Body;
 use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
 use super::random::{Random, mix};
+use super::relay::Relaying;
 use super::service::Service;
 use super::turns::{Turn, Turns};
 use crate::api::{self, Config, Ids, Request, Server, Step, User};
@@ -41,12 +42,20 @@ pub struct Options {
     pub random: Random,
     /// What an earlier run left, and where this one keeps its commits.
     pub durable: Option<(Store, Durable)>,
+    /// How it reaches nodes, and programs in the cluster.
+    pub relaying: Relaying,
 }
 
 impl Default for Options {
     /// The machine's clock and randomness, and nothing on disk.
     fn default() -> Options {
-        Options { config: Config::default(), clock: Clock::System, random: Random::from_os(), durable: None }
+        Options {
+            config: Config::default(),
+            clock: Clock::System,
+            random: Random::from_os(),
+            durable: None,
+            relaying: Relaying::default(),
+        }
     }
 }
 
@@ -63,6 +72,7 @@ pub(super) struct Shared {
     /// Why nothing can be made durable any more.
     failure: OnceLock<Lost>,
     audit_ids: AuditIds,
+    relaying: Relaying,
 }
 
 struct Inner {
@@ -73,6 +83,12 @@ struct Inner {
 
 /// What came of a step, and what its answer has to wait for.
 type Taken = Result<(Step, Option<Ticket>), Status>;
+
+/// Who has answered a request.
+enum Answered {
+    Here(api::Response),
+    Elsewhere(http::Response<Body>),
+}
 
 /// How far the server is.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +105,7 @@ const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 impl ApiServer {
     /// Starts a server: on what an earlier run left, or with the objects that a new cluster has.
     pub fn start(options: Options) -> ApiServer {
-        let Options { config, clock, mut random, durable } = options;
+        let Options { config, clock, mut random, durable, relaying } = options;
         let now = clock.now();
         let (server, durable) = match durable {
             Some((store, durable)) => {
@@ -102,10 +118,16 @@ impl ApiServer {
             }
             None => (Server::new(config, now, &mut random), None),
         };
-        ApiServer::run(server, clock, random, durable)
+        ApiServer::run(server, clock, random, durable, relaying)
     }
 
-    fn run(mut server: Server, clock: Clock, mut random: Random, durable: Option<Durable>) -> ApiServer {
+    fn run(
+        mut server: Server,
+        clock: Clock,
+        mut random: Random,
+        durable: Option<Durable>,
+        relaying: Relaying,
+    ) -> ApiServer {
         if let Some(durable) = &durable {
             // What the bootstrap committed; the first answer waits for it as for everything before it.
             drop(durable.append(server.store_mut()));
@@ -124,6 +146,7 @@ impl ApiServer {
             durable,
             failure: OnceLock::new(),
             audit_ids,
+            relaying,
         };
         ApiServer { shared: Arc::new(shared) }
     }
@@ -135,7 +158,7 @@ impl ApiServer {
             let inner = self.shared.lock();
             (inner.server.fork(), inner.random.clone())
         };
-        ApiServer::run(server, self.shared.clock.clone(), random, None)
+        ApiServer::run(server, self.shared.clock.clone(), random, None, self.shared.relaying.clone())
     }
 
     /// Answers a request of a user whom the caller vouches for.
@@ -143,11 +166,14 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let audit_id = self.shared.audit_ids.of(&parts.headers);
         let request = Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user };
-        let response = match self.answer(request).await {
-            Ok(response) => response,
-            Err(status) => api::refuse(&HeaderMap::new(), "", &status),
-        };
-        self.shared.respond(response, audit_id)
+        match self.answer(request).await {
+            Ok(Answered::Here(response)) => self.shared.respond(response, audit_id),
+            Ok(Answered::Elsewhere(mut response)) => {
+                response.headers_mut().insert(AUDIT_ID, audit_id);
+                response
+            }
+            Err(status) => self.shared.respond(api::refuse(&HeaderMap::new(), "", &status), audit_id),
+        }
     }
 
     /// Refuses a request that does not reach the server.
@@ -156,7 +182,7 @@ impl ApiServer {
         self.shared.respond(response, self.shared.audit_ids.of(headers))
     }
 
-    async fn answer(&self, request: Request) -> Result<api::Response, Status> {
+    async fn answer(&self, request: Request) -> Result<Answered, Status> {
         let first = self.shared.turn(|server, now, ids| {
             #[cfg(test)]
             assert_ne!(request.uri.path(), "/panic", "a request that panics");
@@ -169,7 +195,16 @@ impl ApiServer {
                     if let Some(ticket) = ticket {
                         ticket.await.map_err(|lost| self.shared.lost(&lost))?;
                     }
-                    return Ok(response);
+                    return Ok(Answered::Here(response));
+                }
+                (Step::Relay(relay, request), _) => {
+                    let (headers, uri) = (request.headers.clone(), request.uri.clone());
+                    return Ok(match self.shared.relaying.answer(*relay, *request).await {
+                        Ok(response) => Answered::Elsewhere(response),
+                        Err(status) => {
+                            Answered::Here(api::refuse(&headers, uri.query().unwrap_or_default(), &status))
+                        }
+                    });
                 }
                 (Step::Wait { revision, deadline, pending }, _) => {
                     let reached = self.shared.reached(revision);

@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{Method, header};
+use http::{HeaderMap, Method, Uri, header};
 use thiserror::Error;
 
 use super::body::Body;
+use super::elsewhere::TakeOver;
 use super::running::ApiServer;
 use crate::api::User;
 use crate::status::Status;
@@ -51,6 +52,10 @@ where
                 Ok(body) => server.call(http::Request::from_parts(parts, body), user).await,
                 Err(unread) => server.refuse(&parts.headers, &parts.uri, &unread.status()),
             };
+            if response.extensions_mut().remove::<TakeOver>().is_some() {
+                let words = "there is no connection here that could change its protocol: use the HTTPS front";
+                response = server.refuse(&HeaderMap::new(), &Uri::default(), &Status::bad_request(words));
+            }
             // On a connection HTTP leaves the body out; here nobody else does.
             if is_head {
                 *response.body_mut() = Bytes::new().into();

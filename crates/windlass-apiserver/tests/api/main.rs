@@ -3,5 +3,6 @@
 mod basics;
 mod custom;
 mod hostile;
+mod relays;
 mod watches;
 mod world;

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, header};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use windlass_apiserver::api::{Body, Config, Ids, Request, Response, Server, Step, User, Watch, WatchPoll};
+use windlass_apiserver::api::{
+    Body, Config, Ids, Relay, Request, Response, Server, Step, User, Watch, WatchPoll,
+};
 
 /// Deterministic identifiers.
 pub struct Counter(u64);
@@ -61,6 +63,30 @@ impl World {
         self.now += SignedDuration::from_secs(seconds);
     }
 
+    /// Where a request goes that somebody else answers.
+    pub fn relay(&mut self, method: &str, path: &str, headers: &[(&'static str, &str)]) -> Relay {
+        match self.take_step(method.parse().unwrap(), path, headers, Bytes::new()) {
+            Step::Relay(relay, _) => *relay,
+            _ => panic!("{path} is answered here"),
+        }
+    }
+
+    fn take_step(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Bytes,
+    ) -> Step {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        let uri = path.parse().unwrap_or_else(|e| panic!("{path}: {e}"));
+        let request = Request { method, uri, headers: map, body, user: User::admin() };
+        self.server.step(request, self.now, &mut self.ids)
+    }
+
     fn step(
         &mut self,
         method: Method,
@@ -68,14 +94,9 @@ impl World {
         headers: &[(&'static str, &str)],
         body: Bytes,
     ) -> Response {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.insert(*name, value.parse().unwrap());
-        }
-        let uri = path.parse().unwrap_or_else(|e| panic!("{path}: {e}"));
-        let request = Request { method, uri, headers: map, body, user: User::admin() };
-        match self.server.step(request, self.now, &mut self.ids) {
+        match self.take_step(method, path, headers, body) {
             Step::Done(response) => response,
+            Step::Relay(relay, _) => panic!("somebody else answers: {relay:?}"),
             Step::Call(outbound, _) => match outbound {},
             Step::Wait { deadline, pending, .. } => {
                 self.now = deadline;

@@ -2,6 +2,7 @@
 
 mod in_process;
 mod over_tls;
+mod relays;
 mod rough_clients;
 mod tokens;
 
@@ -48,13 +49,21 @@ impl Served {
     }
 
     async fn with(limits: Limits) -> Served {
+        Served::run(limits, Options { random: Random::from_seed(1), ..Options::default() }).await
+    }
+
+    async fn of(options: Options) -> Served {
+        Served::run(Limits::default(), options).await
+    }
+
+    async fn run(limits: Limits, options: Options) -> Served {
         let mut https = Https::bind(SocketAddr::new(LOOPBACK, 0)).await.unwrap();
         https.limits = limits;
         let address = https.local_addr().unwrap();
         let credentials = Arc::new(Credentials::generate(LOOPBACK).unwrap());
         let (stop, stopped) = oneshot::channel();
-        let config = Config { tokens: Some(credentials.tokens()), ..Config::default() };
-        let server = ApiServer::start(Options { config, random: Random::from_seed(1), ..Options::default() });
+        let config = Config { tokens: Some(credentials.tokens()), ..options.config };
+        let server = ApiServer::start(Options { config, ..options });
         let task = tokio::spawn({
             let (server, credentials) = (server.clone(), credentials.clone());
             async move {
