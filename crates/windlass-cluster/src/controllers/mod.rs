@@ -3,9 +3,11 @@
 mod claim;
 mod daemonset;
 mod deployment;
+mod endpoints;
 mod garbagecollector;
 mod hash;
 mod history;
+mod labelled;
 mod namespace;
 mod nodes;
 mod pods;
@@ -16,6 +18,7 @@ mod scheduler;
 mod serviceaccount;
 mod share;
 mod statefulset;
+mod volumes;
 
 pub use root_ca::RootCa;
 
@@ -30,8 +33,13 @@ type New = fn() -> Arc<dyn Controller>;
 pub(crate) const TABLE: &[(&str, New)] = &[
     ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
     ("deployment", || Arc::new(deployment::Deployments)),
+    ("endpoints", || Arc::new(endpoints::LegacyEndpoints)),
+    ("endpointslice", || Arc::new(endpoints::EndpointSlices)),
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),
+    ("persistentvolume-binder", || Arc::new(volumes::Binder)),
+    ("pv-protection", || Arc::new(volumes::VolumeProtection)),
+    ("pvc-protection", || Arc::new(volumes::ClaimProtection)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
     ("scheduler", || Arc::new(scheduler::Scheduler::default())),
     ("statefulset", || Arc::new(statefulset::StatefulSets)),

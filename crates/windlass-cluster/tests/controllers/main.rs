@@ -2,10 +2,12 @@
 
 mod daemonset;
 mod deployment;
+mod endpoints;
 mod garbagecollector;
 mod namespace;
 mod replicaset;
 mod scheduler;
 mod serviceaccount;
 mod statefulset;
+mod volumes;
 mod world;
