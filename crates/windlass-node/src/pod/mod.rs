@@ -13,6 +13,8 @@ mod containers;
 pub mod downward;
 pub mod env;
 mod expand;
+#[cfg(test)]
+mod fake;
 mod hosts;
 mod launch;
 pub mod library;
@@ -28,6 +30,8 @@ pub mod runtime;
 mod sandbox;
 mod security;
 mod status;
+#[cfg(test)]
+mod tests;
 mod volume;
 mod work;
 
