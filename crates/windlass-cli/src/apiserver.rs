@@ -11,7 +11,7 @@ use windlass_apiserver::api::Config;
 use windlass_apiserver::front::credentials::{self, Credentials};
 use windlass_apiserver::front::durable::{self, Durable};
 use windlass_apiserver::front::https::Https;
-use windlass_apiserver::front::{ApiServer, Options, kubeconfig, write_private};
+use windlass_apiserver::front::{ApiServer, Options, Relaying, TrustError, kubeconfig, write_private};
 
 /// Run a Kubernetes API server in the foreground, until Ctrl-C.
 ///
@@ -22,7 +22,7 @@ use windlass_apiserver::front::{ApiServer, Options, kubeconfig, write_private};
 Exit codes:
   0  ended by Ctrl-C or SIGTERM
   1  failed while it was running
-  2  the arguments make no sense
+  2  the arguments make no sense, or a file that they name
   3  cannot listen at the address
   4  cannot write the kubeconfig
   5  cannot use the data folder")]
@@ -42,6 +42,18 @@ pub struct Args {
     /// Keep everything in this folder, and start with what is there; without it, what was created ends with the server
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+
+    /// A certificate by which nodes know this server, when it asks them for logs and the like
+    #[arg(long, value_name = "FILE", requires = "kubelet_client_key")]
+    kubelet_client_certificate: Option<PathBuf>,
+
+    /// The private key of that certificate
+    #[arg(long, value_name = "FILE", requires = "kubelet_client_certificate")]
+    kubelet_client_key: Option<PathBuf>,
+
+    /// The authority of the nodes' own certificates; without it they are not looked at
+    #[arg(long, value_name = "FILE")]
+    kubelet_certificate_authority: Option<PathBuf>,
 
     /// What to log to stderr: error, warn, info, debug, trace, or a filter like `windlass_apiserver=debug`
     #[arg(long, value_name = "FILTER", default_value = "warn", value_parser = filter)]
@@ -89,6 +101,17 @@ pub enum Failure {
         /// Why not.
         source: credentials::Error,
     },
+    /// A file for connections to nodes could not be read.
+    #[error("cannot read {}", .path.display())]
+    Kubelet {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The files for connections to nodes are of no use.
+    #[error("cannot connect to nodes so")]
+    Relaying(#[source] TrustError),
     /// The data folder failed while the server was running.
     #[error("ended, since the data folder failed")]
     Lost(#[source] durable::Lost),
@@ -99,6 +122,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Runtime(_) | Failure::Credentials(_) | Failure::Lost(_) => 1,
+            Failure::Kubelet { .. } | Failure::Relaying(_) => 2,
             Failure::Listen { .. } => 3,
             Failure::Kubeconfig { .. } => 4,
             Failure::Data { .. } | Failure::KeptCredentials { .. } => 5,
@@ -152,7 +176,8 @@ async fn run(args: Args) -> Result<(), Failure> {
         tokens: Some(credentials.tokens()),
         ..Config::default()
     };
-    let server = ApiServer::start(Options { config, durable, ..Options::default() });
+    let relaying = relaying(&args)?;
+    let server = ApiServer::start(Options { config, durable, relaying, ..Options::default() });
 
     let url = format!("https://{}", reachable(address));
     let kubeconfig = Kubeconfig::write(&args, &url, &credentials, address.port())?;
@@ -163,6 +188,21 @@ async fn run(args: Args) -> Result<(), Failure> {
         Some(lost) => Err(Failure::Lost(lost.clone())),
         None => Ok(()),
     }
+}
+
+/// How nodes are reached.
+fn relaying(args: &Args) -> Result<Relaying, Failure> {
+    let read = |path: &Option<PathBuf>| match path {
+        Some(path) => {
+            let text = std::fs::read_to_string(path);
+            text.map(Some).map_err(|source| Failure::Kubelet { path: path.clone(), source })
+        }
+        None => Ok(None),
+    };
+    let (certificate, key) = (read(&args.kubelet_client_certificate)?, read(&args.kubelet_client_key)?);
+    let authority = read(&args.kubelet_certificate_authority)?;
+    let certificate = certificate.as_deref().zip(key.as_deref());
+    Relaying::default().node_tls(certificate, authority.as_deref()).map_err(Failure::Relaying)
 }
 
 /// Resolves at Ctrl-C or SIGTERM.

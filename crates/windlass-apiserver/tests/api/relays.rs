@@ -52,7 +52,7 @@ fn logs_are_asked_of_the_node_in_its_own_words() {
     let query = "follow=true&tailLines=3&sinceSeconds=5&timestamps=1&limitBytes=9";
     let relay = world.relay("GET", &format!("/api/v1/namespaces/default/pods/one/log?{query}"), &[]);
     let path =
-        "/containerLogs/default/one/c?follow=true&timestamps=true&sinceSeconds=5&tailLines=3&limitBytes=9";
+        "/containerLogs/default/one/c?follow=true&limitBytes=9&sinceSeconds=5&tailLines=3&timestamps=true";
     let expected = Relay {
         peer: Peer::Node,
         host: "localhost".into(),
@@ -72,7 +72,7 @@ fn programs_and_ports_are_asked_of_the_node_too() {
         "{pods}/two/exec?container=b&stdin=true&stdout=true&stderr=false&tty=true&command=echo&command=a%20b"
     );
     let relay = world.relay("POST", &exec, &UPGRADE);
-    assert_eq!(relay.path, "/exec/default/two/b?input=1&output=1&tty=1&command=echo&command=a+b");
+    assert_eq!(relay.path, "/exec/default/two/b?command=echo&command=a+b&input=1&output=1&tty=1");
     assert_eq!(relay.answer, Relayed::Upgrade);
     let relay = world.relay("GET", &format!("{pods}/two/attach?container=i&stdout=true"), &UPGRADE);
     assert_eq!(relay.path, "/attach/default/two/i?output=1");
@@ -87,7 +87,7 @@ fn what_cannot_be_asked_is_refused_in_the_words_of_kube_apiserver() {
         ("two/log", 400, "a container name must be specified for pod two, choose one of: [i a b]"),
         ("two/log?container=x", 400, "container x is not valid for pod two"),
         ("missing/log", 404, "pods \"missing\" not found"),
-        ("lost/log", 404, "nodes \"gone\" not found"),
+        ("lost/log", 404, "pods \"gone\" not found"),
         ("one/log?tailLines=x", 400, "strconv.ParseInt: parsing \"x\": invalid syntax"),
         (
             "one/log?tailLines=-1",
@@ -149,7 +149,7 @@ fn a_service_leads_to_one_of_its_pods_and_to_nothing_else() {
         (answer.code, status["message"].as_str().unwrap().to_owned())
     };
     assert_eq!(refused(&mut world, "s:81"), (503, "no service port 81 found for service \"s\"".into()));
-    assert_eq!(refused(&mut world, "s:80"), (404, "endpoints \"s\" not found".into()));
+    assert_eq!(refused(&mut world, "s:80"), (404, "services \"s\" not found".into()));
     let reference = |name: &str| json!({ "kind": "Pod", "namespace": "default", "name": name });
     let endpoints = json!({
         "metadata": { "name": "s" },

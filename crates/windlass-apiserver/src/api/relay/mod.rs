@@ -134,8 +134,8 @@ impl Server {
     }
 
     /// A request to the endpoint of a node.
-    fn node_relay(&self, node: &str, path: String, answer: Relayed) -> Result<Relay> {
-        let tree = self.tree("nodes", "", node)?;
+    fn node_relay(&self, target: &Target, node: &str, path: String, answer: Relayed) -> Result<Relay> {
+        let tree = self.tree(target, "nodes", node)?;
         let addresses = list(&tree, &["status", "addresses"]);
         let preferred = PREFERRED.iter().find_map(|kind| addresses.iter().find(|one| one["type"] == *kind));
         let Some(host) = preferred.and_then(|one| one["address"].as_str()) else {
@@ -151,9 +151,12 @@ impl Server {
         Ok(Relay { peer: Peer::Node, host, port, tls: true, path, answer })
     }
 
-    fn tree(&self, plural: &str, namespace: &str, name: &str) -> Result<Value> {
-        let not_found = || Status::not_found("", plural, name);
+    /// An object that the way leads over. Whatever is missing on it, kube-apiserver calls it by the resource that was
+    /// asked for.
+    fn tree(&self, target: &Target, plural: &str, name: &str) -> Result<Value> {
+        let not_found = || Status::not_found("", &target.resource.plural, name);
         let resource = self.registry.find("", "v1", plural).ok_or_else(not_found)?;
+        let namespace = if resource.namespaced { target.namespace.as_str() } else { "" };
         let object = self.store.get(&resource.storage, namespace, name).ok_or_else(not_found)?;
         Ok(load(&resource, object))
     }

@@ -46,7 +46,7 @@ impl Server {
         if !faults.0.is_empty() {
             return Err(Status::invalid("", "PodLogOptions", &target.name, faults));
         }
-        let pod = self.tree("pods", &target.namespace, &target.name)?;
+        let pod = self.tree(target, "pods", &target.name)?;
         let container = container(&pod, query.text("container"))?;
         let node = str_at(&pod, &["spec", "nodeName"]);
         if node.is_empty() {
@@ -61,11 +61,11 @@ impl Server {
         words.value("stream", if stream == "All" { "" } else { stream });
         let path = format!("/containerLogs/{}/{}/{container}", target.namespace, target.name);
         let answer = Relayed::Log { pod: target.name.clone() };
-        self.node_relay(node, path + &words.query(), answer).map(Going::There)
+        self.node_relay(target, node, path + &words.query(), answer).map(Going::There)
     }
 
     pub(super) fn stream(&self, target: &Target, query: &Query<'_>, what: &str) -> Result<Relay> {
-        let pod = self.tree("pods", &target.namespace, &target.name)?;
+        let pod = self.tree(target, "pods", &target.name)?;
         let container = container(&pod, query.text("container"))?;
         let node = host_of(&pod, &target.name)?;
         let mut words = Words::default();
@@ -79,45 +79,42 @@ impl Server {
             }
         }
         let path = format!("/{what}/{}/{}/{container}", target.namespace, target.name);
-        self.node_relay(node, path + &words.query(), Relayed::Upgrade)
+        self.node_relay(target, node, path + &words.query(), Relayed::Upgrade)
     }
 
     pub(super) fn forward(&self, target: &Target, query: &Query<'_>) -> Result<Relay> {
-        let pod = self.tree("pods", &target.namespace, &target.name)?;
+        let pod = self.tree(target, "pods", &target.name)?;
         let node = host_of(&pod, &target.name)?;
         let mut words = Words::default();
         words.value("port", &query.all("ports").join(","));
         let path = format!("/portForward/{}/{}", target.namespace, target.name);
-        self.node_relay(node, path + &words.query(), Relayed::Upgrade)
+        self.node_relay(target, node, path + &words.query(), Relayed::Upgrade)
     }
 }
 
 /// The query of a relayed request.
-struct Words(form_urlencoded::Serializer<'static, String>);
-
-impl Default for Words {
-    fn default() -> Words {
-        Words(form_urlencoded::Serializer::new(String::new()))
-    }
-}
+#[derive(Default)]
+struct Words(Vec<(&'static str, String)>);
 
 impl Words {
-    fn pair(&mut self, name: &str, value: &str) {
-        self.0.append_pair(name, value);
+    fn pair(&mut self, name: &'static str, value: &str) {
+        self.0.push((name, value.to_owned()));
     }
 
-    fn value(&mut self, name: &str, value: &str) {
+    fn value(&mut self, name: &'static str, value: &str) {
         if !value.is_empty() {
             self.pair(name, value);
         }
     }
 
-    fn flag(&mut self, name: &str, on: bool, value: &str) {
+    fn flag(&mut self, name: &'static str, on: bool, value: &str) {
         self.value(name, if on { value } else { "" });
     }
 
+    /// In the order of the names, as Go writes it: the query is told where the node cannot be reached.
     fn query(mut self) -> String {
-        let query = self.0.finish();
+        self.0.sort_by_key(|(name, _)| *name);
+        let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish();
         if query.is_empty() { query } else { format!("?{query}") }
     }
 }

@@ -14,7 +14,7 @@ impl Server {
     pub(super) fn pod_proxy(&self, request: &Request, target: &Target) -> Result<Relay> {
         let invalid = || Status::bad_request(format!("invalid pod request {:?}", target.name));
         let (tls, name, port) = scheme_name_port(&target.name).ok_or_else(invalid)?;
-        let pod = self.tree("pods", &target.namespace, name)?;
+        let pod = self.tree(target, "pods", name)?;
         let address = list(&pod, &["status", "podIPs"]).first().map_or("", |first| str_at(first, &["ip"]));
         if !address.parse().is_ok_and(is_global) {
             return Err(Status::bad_request("address not allowed"));
@@ -36,7 +36,7 @@ impl Server {
         // A number is that of the service; its endpoints are found by the port's name.
         let port_name = match port.parse::<i64>() {
             Ok(number) => {
-                let service = self.tree("services", &target.namespace, name)?;
+                let service = self.tree(target, "services", name)?;
                 let ports = list(&service, &["spec", "ports"]);
                 let found = ports.iter().find(|port| port["port"] == number).ok_or_else(|| {
                     let message = format!("no service port {number} found for service {name:?}");
@@ -46,7 +46,7 @@ impl Server {
             }
             Err(_) => port.to_owned(),
         };
-        let endpoints = self.tree("endpoints", &target.namespace, name)?;
+        let endpoints = self.tree(target, "endpoints", name)?;
         let subsets = list(&endpoints, &["subsets"]);
         if subsets.is_empty() {
             return Err(none(name));
@@ -59,7 +59,7 @@ impl Server {
             };
             for address in rotated(list(subset, &["addresses"]), random) {
                 let ip = address["ip"].as_str().unwrap_or_default();
-                if self.is_pod_address(&target.namespace, address, ip) {
+                if self.is_pod_address(target, address, ip) {
                     return Ok(program(request, target, tls, ip, port));
                 }
             }
@@ -68,10 +68,10 @@ impl Server {
     }
 
     /// Only addresses that are a pod's are gone to: an Endpoints object may name any.
-    fn is_pod_address(&self, namespace: &str, address: &Value, ip: &str) -> bool {
+    fn is_pod_address(&self, target: &Target, address: &Value, ip: &str) -> bool {
         let reference = &address["targetRef"];
-        let same = reference["namespace"].as_str() == Some(namespace);
-        let pod = reference["name"].as_str().and_then(|name| self.tree("pods", namespace, name).ok());
+        let same = reference["namespace"].as_str() == Some(&target.namespace);
+        let pod = reference["name"].as_str().and_then(|name| self.tree(target, "pods", name).ok());
         let of_pod = |pod: Value| list(&pod, &["status", "podIPs"]).iter().any(|one| one["ip"] == ip);
         same && pod.is_some_and(of_pod)
     }
@@ -79,7 +79,7 @@ impl Server {
     pub(super) fn node_proxy(&self, request: &Request, target: &Target) -> Result<Relay> {
         let invalid = || Status::bad_request(format!("invalid node request {:?}", target.name));
         let (_, name, port) = scheme_name_port(&target.name).ok_or_else(invalid)?;
-        let relay = self.node_relay(name, rest_of(request, target), Relayed::Proxy)?;
+        let relay = self.node_relay(target, name, rest_of(request, target), Relayed::Proxy)?;
         // A node's endpoint may listen on this machine's own address; other ports there are nobody's business.
         match port.is_empty() || port.parse() == Ok(relay.port) {
             true => Ok(relay),
