@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -106,6 +107,7 @@ impl Births {
         let (ours, theirs) = UnixStream::pair().map_err(Failure::step("make a pair of sockets"))?;
         enter().map_err(Failure::step("choose a pid namespace"))?;
         let child = Command::new("/proc/self/exe")
+            .arg0("windlass-init")
             .arg(INIT)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .spawn()

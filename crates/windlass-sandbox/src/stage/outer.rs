@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -75,6 +76,7 @@ fn leave() -> Result<(), Failure> {
 fn start_agent(state: &Path, name: &str, socket: &OwnedFd) -> Result<std::process::Child, Failure> {
     let socket = socket.try_clone().map_err(Failure::step("copy a socket"))?;
     let agent = Command::new("/proc/self/exe")
+        .arg0("windlass-agent")
         .args([AGENT.as_ref(), state.as_os_str(), name.as_ref()])
         .stdin(Stdio::from(socket))
         .spawn()
