@@ -52,26 +52,18 @@ impl ApiServer {
     /// At the first document that cannot be applied.
     pub async fn apply_yaml(&self, text: &str, manager: &str) -> Result<Vec<Value>, ApplyError> {
         let mut applied = Vec::new();
-        for (index, text) in documents(text).into_iter().enumerate() {
-            let document = index + 1;
-            let parsed = codec::parse(text.as_bytes(), Format::Yaml);
-            let parsed = parsed.map_err(|error| ApplyError::Yaml { document, reason: error.to_string() })?;
-            let items = match parsed.value {
-                Value::Null => continue,
-                Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
-                    list.remove("items").and_then(|items| Some(items.as_array()?.clone())).unwrap_or_default()
-                }
-                object => vec![object],
-            };
-            for object in items {
-                applied.push(self.apply(object, document, manager).await?);
-            }
+        for (document, object) in objects(text)? {
+            applied.push(self.apply(&object, document, manager).await?);
         }
         Ok(applied)
     }
 
-    async fn apply(&self, object: Value, document: usize, manager: &str) -> Result<Value, ApplyError> {
-        let resource = self.inspect(|server| server.registry().by_kind(&object));
+    /// Applies one object, which is of the document with this number.
+    ///
+    /// # Errors
+    /// When its kind is unknown, or it is refused.
+    pub async fn apply(&self, object: &Value, document: usize, manager: &str) -> Result<Value, ApplyError> {
+        let resource = self.inspect(|server| server.registry().by_kind(object));
         let resource = resource.ok_or_else(|| ApplyError::UnknownKind {
             document,
             api_version: object["apiVersion"].as_str().unwrap_or_default().to_owned(),
@@ -109,6 +101,28 @@ impl ApiServer {
         }
         Err(refused(code.as_u16(), answer["message"].as_str().unwrap_or_default().to_owned()))
     }
+}
+
+/// The objects of a YAML text, each with the number of its document. A `List` stands for its items.
+///
+/// # Errors
+/// At the first document that is no YAML.
+pub fn objects(text: &str) -> Result<Vec<(usize, Value)>, ApplyError> {
+    let mut objects = Vec::new();
+    for (index, text) in documents(text).into_iter().enumerate() {
+        let document = index + 1;
+        let parsed = codec::parse(text.as_bytes(), Format::Yaml);
+        let parsed = parsed.map_err(|error| ApplyError::Yaml { document, reason: error.to_string() })?;
+        match parsed.value {
+            Value::Null => {}
+            Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
+                let items = list.remove("items").and_then(|items| Some(items.as_array()?.clone()));
+                objects.extend(items.unwrap_or_default().into_iter().map(|item| (document, item)));
+            }
+            object => objects.push((document, object)),
+        }
+    }
+    Ok(objects)
 }
 
 /// The documents of a YAML stream, as kubectl divides it: at lines that start with `---`.

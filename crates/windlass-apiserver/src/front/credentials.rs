@@ -76,8 +76,8 @@ const NAMES: [&str; 5] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// The first address of the default range of services: the `kubernetes` service.
-const SERVICE_ADDRESS: [u8; 4] = [10, 96, 0, 1];
+/// The addresses under which pods reach it: that of the `kubernetes` Service, and what that leads to in an embedded cluster.
+const POD_SIDE: [[u8; 4]; 2] = [[10, 0, 0, 1], [10, 243, 0, 1]];
 
 impl Credentials {
     /// New ones, for a server at this address.
@@ -134,7 +134,8 @@ impl Credentials {
             server.subject_alt_names.push(SanType::DnsName(name.try_into()?));
         }
         let loopback = [IpAddr::from([127, 0, 0, 1]), IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1u16])];
-        for address in loopback.into_iter().chain([SERVICE_ADDRESS.into(), address]) {
+        let pod_side = POD_SIDE.map(IpAddr::from);
+        for address in loopback.into_iter().chain(pod_side).chain([address]) {
             if !address.is_unspecified() {
                 server.subject_alt_names.push(SanType::IpAddress(address));
             }

@@ -69,7 +69,12 @@ pub struct Https {
 impl Https {
     /// Listens at an address; port 0 is any that is free.
     pub async fn bind(address: SocketAddr) -> io::Result<Https> {
-        Ok(Https { listener: TcpListener::bind(address).await?, limits: Limits::default() })
+        Ok(Https::over(TcpListener::bind(address).await?))
+    }
+
+    /// Listens by a socket that somebody made: in another network, for one.
+    pub fn over(listener: TcpListener) -> Https {
+        Https { listener, limits: Limits::default() }
     }
 
     /// Where it listens.

@@ -33,7 +33,7 @@ mod tests;
 mod trust;
 mod turns;
 
-pub use apply::ApplyError;
+pub use apply::{ApplyError, objects};
 pub use body::{Aborted, Body};
 pub use clock::Clock;
 pub use identity::Identity;
