@@ -1,17 +1,17 @@
 //! `windlass apiserver`: the API server as a process.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 use windlass_apiserver::api::Config;
 use windlass_apiserver::front::credentials::{self, Credentials};
 use windlass_apiserver::front::durable::{self, Durable};
 use windlass_apiserver::front::https::Https;
 use windlass_apiserver::front::{ApiServer, Options, Relaying, TrustError, kubeconfig, write_private};
+
+use crate::common::{self, filter, hint, quoted, reachable, stop_signal};
 
 /// Run a Kubernetes API server in the foreground, until Ctrl-C.
 ///
@@ -130,21 +130,9 @@ impl Failure {
     }
 }
 
-fn hint(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => " (--port 0 takes any port that is free)",
-        _ => "",
-    }
-}
-
 /// Runs the server.
 pub fn main(args: Args) -> Result<(), Failure> {
-    let filter = EnvFilter::new(&args.log);
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .init();
+    common::log(&args.log);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Runtime)?;
     runtime.block_on(run(args))
@@ -205,27 +193,6 @@ fn relaying(args: &Args) -> Result<Relaying, Failure> {
     Relaying::default().node_tls(certificate, authority.as_deref()).map_err(Failure::Relaying)
 }
 
-/// Resolves at Ctrl-C or SIGTERM.
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-/// Who listens at all addresses is reached at the loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        ip if !ip.is_unspecified() => address,
-        IpAddr::V4(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-        IpAddr::V6(_) => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port()),
-    }
-}
-
 /// A kubeconfig that was written.
 struct Kubeconfig {
     path: PathBuf,
@@ -263,15 +230,4 @@ fn announce(url: &str, kubeconfig: &Path) {
     );
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// A path as a shell reads it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-fn filter(text: &str) -> Result<String, String> {
-    text.parse::<EnvFilter>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -1,6 +1,10 @@
 //! The `windlass` command: arguments → typed configuration → wiring.
 
 mod apiserver;
+mod common;
+mod down;
+mod status;
+mod up;
 
 use std::process::ExitCode;
 
@@ -21,18 +25,35 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Up(Box<up::Args>),
+    Down(down::Args),
+    Status(status::Args),
     Apiserver(apiserver::Args),
 }
 
 fn main() -> ExitCode {
+    // This program is also the stages of its sandbox.
+    if let Some(code) = windlass_sandbox::entry() {
+        return code;
+    }
     match Args::parse().command {
-        Command::Apiserver(args) => match apiserver::main(args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => {
-                report(&failure);
-                ExitCode::from(failure.exit_code())
-            }
+        Command::Up(args) => ended(up::main(&args), up::Failure::exit_code),
+        Command::Down(args) => ended(down::main(args), down::Failure::exit_code),
+        Command::Status(args) => match status::main(args) {
+            Ok(code) => ExitCode::from(code),
+            Err(failure) => ended(Err(failure), status::Failure::exit_code),
         },
+        Command::Apiserver(args) => ended(apiserver::main(args), apiserver::Failure::exit_code),
+    }
+}
+
+fn ended<E: std::error::Error>(result: Result<(), E>, code: impl Fn(&E) -> u8) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure);
+            ExitCode::from(code(&failure))
+        }
     }
 }
 

@@ -9,9 +9,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
+#[path = "support/server.rs"]
+mod server;
 mod support;
 
-use support::{Folder, Server, windlass};
+use server::Server;
+use support::{Folder, windlass};
 
 async fn client(kubeconfig: &Path, context: &str) -> kube::Client {
     let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };

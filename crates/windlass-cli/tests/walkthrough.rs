@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "support/server.rs"]
+mod server;
 mod support;
 
 /// A command of the README and what it says it prints.
@@ -54,7 +56,7 @@ fn the_walk_through_of_the_readme_is_true() {
     for name in ["docs", "tools"] {
         std::os::unix::fs::symlink(repository.join(name), folder.path().join(name)).unwrap();
     }
-    let server = support::Server::start(&["--kubeconfig", "windlass.kubeconfig"], folder.path());
+    let server = server::Server::start(&["--kubeconfig", "windlass.kubeconfig"], folder.path());
 
     assert!(server.announced.contains("windlass.kubeconfig\n"), "{}", server.announced);
 

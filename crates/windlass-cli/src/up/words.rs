@@ -1,0 +1,113 @@
+//! What people are told when the cluster is there. Pure.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Args;
+use super::apply::Document;
+use crate::common::quoted;
+
+/// How to talk to the cluster, and to what was applied.
+pub fn summary(documents: &[Document], kubeconfig: &Path, args: &Args) -> String {
+    let mut lines = vec![("kubectl get pods,services -A".to_owned(), "what runs")];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let named = |object: &Value| {
+        let namespace = match object["metadata"]["namespace"].as_str() {
+            None | Some("default") => String::new(),
+            Some(namespace) => format!(" -n {namespace}"),
+        };
+        (text(&object["kind"]).to_lowercase(), text(&object["metadata"]["name"]), namespace)
+    };
+    let of = |kinds: &[&str]| {
+        documents
+            .iter()
+            .map(|document| &document.object)
+            .find(|object| kinds.contains(&text(&object["kind"]).as_str()))
+    };
+    if let Some(service) = of(&["Service"]).filter(|service| service["spec"]["clusterIP"] != "None") {
+        let (kind, name, namespace) = named(service);
+        let port = &service["spec"]["ports"][0]["port"];
+        lines.push((
+            format!("kubectl port-forward{namespace} {kind}/{name} 8080:{port}"),
+            "talk to it at 127.0.0.1:8080",
+        ));
+    }
+    match of(&["Deployment", "StatefulSet"]) {
+        Some(workload) => {
+            let (kind, name, namespace) = named(workload);
+            let labels = workload["spec"]["selector"]["matchLabels"].as_object();
+            let labels: Vec<_> =
+                labels.into_iter().flatten().map(|(key, value)| format!("{key}={}", text(value))).collect();
+            let replicas = workload["spec"]["replicas"].as_u64().unwrap_or(1) + 2;
+            lines.push((format!("kubectl scale{namespace} {kind}/{name} --replicas {replicas}"), "scale it"));
+            lines.push((format!("kubectl delete pod{namespace} -l {}", labels.join(",")), "break it"));
+            lines.push((format!("kubectl get pods{namespace} -w"), "watch it heal"));
+        }
+        None if args.nodes > 0 => {
+            lines.push(("kubectl create deployment web --image nginx".to_owned(), "run something"));
+        }
+        None => {}
+    }
+    let width = lines.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+    let lines: String =
+        lines.iter().map(|(command, what)| format!("    {command:width$}   # {what}\n")).collect();
+    let end = if args.detached {
+        format!("`windlass down{}` ends it.", data_dir(args))
+    } else {
+        "Ctrl-C ends it.".to_owned()
+    };
+    format!("\n    export KUBECONFIG={}\n\n{lines}\n{end}", quoted(kubeconfig))
+}
+
+fn data_dir(args: &Args) -> String {
+    args.data_dir.as_ref().map(|path| format!(" --data-dir {}", quoted(path))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn people_are_told_how_to_go_on() {
+        let documents = super::super::apply::parse(
+            "x",
+            "
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: 2, selector: {matchLabels: {app: web}}}
+",
+        )
+        .unwrap();
+        let args = Line::parse_from(["up"]).args;
+        assert_eq!(
+            summary(&documents, Path::new("/data/kube config"), &args),
+            "
+    export KUBECONFIG='/data/kube config'
+
+    kubectl get pods,services -A                # what runs
+    kubectl port-forward service/web 8080:80    # talk to it at 127.0.0.1:8080
+    kubectl scale deployment/web --replicas 4   # scale it
+    kubectl delete pod -l app=web               # break it
+    kubectl get pods -w                         # watch it heal
+
+Ctrl-C ends it."
+        );
+        let args = Line::parse_from(["up", "--nodes", "0", "--detached", "--data-dir", "d"]).args;
+        let text = summary(&[], Path::new("/k"), &args);
+        assert!(text.ends_with("# what runs\n\n`windlass down --data-dir d` ends it."), "{text}");
+    }
+}
