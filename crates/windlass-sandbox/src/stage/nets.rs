@@ -210,12 +210,19 @@ fn find(tool: Tool) -> Option<PathBuf> {
     // Ordinary users of Debian do not have the administrator's folders in their PATH.
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from));
-    if let Some(cache) = std::env::var_os("WINDLASS_CACHE") {
-        let tools = Path::new(&cache).join("tools");
+    if let Some(tools) = cache().map(|cache| cache.join("tools")) {
         folders.extend(["usr/sbin", "sbin", "usr/bin", "bin"].map(|folder| tools.join(folder)));
     }
     folders
         .into_iter()
         .map(|folder| folder.join(tool.program()))
         .find(|program| nix::unistd::access(program, nix::unistd::AccessFlags::X_OK).is_ok())
+}
+
+/// Where `make setup` keeps what it brought.
+fn cache() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("WINDLASS_CACHE")
+        .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("windlass")))
+        .or_else(|| folder("HOME").map(|home| home.join(".cache/windlass")))
 }
