@@ -7,6 +7,7 @@ mod endpoints;
 mod garbagecollector;
 mod hash;
 mod history;
+mod job;
 mod labelled;
 mod namespace;
 mod nodes;
@@ -36,6 +37,7 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("endpoints", || Arc::new(endpoints::LegacyEndpoints)),
     ("endpointslice", || Arc::new(endpoints::EndpointSlices)),
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
+    ("job", || Arc::new(job::Jobs::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),
     ("persistentvolume-binder", || Arc::new(volumes::Binder)),
     ("pv-protection", || Arc::new(volumes::VolumeProtection)),

@@ -4,6 +4,7 @@ mod daemonset;
 mod deployment;
 mod endpoints;
 mod garbagecollector;
+mod job;
 mod namespace;
 mod replicaset;
 mod scheduler;
