@@ -1,6 +1,7 @@
 //! The built-in controllers, one room each, and what several of them share.
 
 mod claim;
+mod cronjob;
 mod daemonset;
 mod deployment;
 mod endpoints;
@@ -19,6 +20,7 @@ mod scheduler;
 mod serviceaccount;
 mod share;
 mod statefulset;
+mod ttl;
 mod volumes;
 
 pub use root_ca::RootCa;
@@ -33,6 +35,7 @@ type New = fn() -> Arc<dyn Controller>;
 /// All of them, under the names by which they are chosen.
 pub(crate) const TABLE: &[(&str, New)] = &[
     ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
+    ("cronjob", || Arc::new(cronjob::CronJobs)),
     ("deployment", || Arc::new(deployment::Deployments)),
     ("endpoints", || Arc::new(endpoints::LegacyEndpoints)),
     ("endpointslice", || Arc::new(endpoints::EndpointSlices)),
@@ -47,4 +50,5 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
     ("root-ca-certificate-publisher", || Arc::new(RootCa::default())),
     ("serviceaccount", || Arc::new(serviceaccount::ServiceAccounts)),
+    ("ttl-after-finished", || Arc::new(ttl::TtlAfterFinished)),
 ];

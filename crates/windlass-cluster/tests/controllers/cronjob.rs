@@ -71,9 +71,25 @@ async fn makes_a_job_when_it_is_time_and_sees_it_end() {
 #[tokio::test]
 async fn one_that_forbids_company_waits() {
     let world = World::with(["cronjob"]).await;
-    due(&world, json!({"concurrencyPolicy": "Forbid"})).await;
-    world.until::<CronJob>("tick", "one active", |cron| active(cron) == 1).await;
-    came(&world, 2).await;
+    due(&world, json!({"concurrencyPolicy": "Forbid", "schedule": "0 0 1 1 *"})).await;
+    let cron = world.until::<CronJob>("tick", "there", |_| true).await;
+    let template =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox"}]}});
+    let running = world
+        .create::<Job>(json!({
+            "metadata": {"name": "running", "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": cron.metadata.uid, "controller": true,
+            }]},
+            "spec": {"template": template},
+        }))
+        .await;
+    let listed = json!({"status": {"active": [{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "running", "namespace": "default", "uid": running.metadata.uid,
+    }]}});
+    let crons = world.api::<CronJob>();
+    crons.patch_status("tick", &PatchParams::default(), &Patch::Merge(listed)).await.unwrap();
+    came(&world, 1).await;
+    world.patch::<CronJob>("tick", json!({"spec": {"schedule": "* * * * *"}})).await;
     let note = "Not starting job because prior execution is running and concurrency policy is Forbid";
     let told = || world.list::<k8s_openapi::api::core::v1::Event>();
     crate::world::eventually(&world.cluster, "told", || {

@@ -1,5 +1,6 @@
 //! Controllers on a server in this process, one module each.
 
+mod cronjob;
 mod daemonset;
 mod deployment;
 mod endpoints;

@@ -29,6 +29,7 @@ use windlass_core::select::LabelSelector;
 use windlass_core::{ObjectKey, owner};
 
 use self::backoff::Backoff;
+pub(super) use self::status::finished;
 use super::claim::selector;
 use crate::engine::{Controller, Turn, View, Wiring};
 
