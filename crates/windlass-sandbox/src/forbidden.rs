@@ -7,7 +7,8 @@ use crate::error::{Error, Failure};
 /// What the machine says about namespaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Facts {
-    root: bool,
+    /// Whether namespaces are made without a user namespace.
+    admin: bool,
     /// `/proc/sys/kernel/unprivileged_userns_clone`: Debian's switch.
     userns_clone: Option<u64>,
     /// `/proc/sys/kernel/apparmor_restrict_unprivileged_userns`: Ubuntu's switch.
@@ -33,7 +34,8 @@ fn facts() -> Facts {
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     Facts {
-        root: nix::unistd::geteuid().is_root(),
+        admin: rustix::thread::capabilities(None)
+            .is_ok_and(|powers| powers.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN)),
         userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
         apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
         user_namespaces_max: number("/proc/sys/user/max_user_namespaces"),
@@ -50,7 +52,7 @@ fn why(facts: &Facts, step: &str, errno: i32) -> Option<String> {
     if ![EPERM, EACCES, ENOSPC, ENOSYS].contains(&errno) {
         return None;
     }
-    if !facts.root {
+    if !facts.admin {
         if facts.userns_clone == Some(0) {
             return Some(
                 "kernel.unprivileged_userns_clone is 0. Allow it with \
@@ -104,7 +106,7 @@ mod tests {
                 "sysctl -w user.max_user_namespaces=65536",
             ),
             (Facts { seccomp: true, ..Facts::default() }, "--privileged"),
-            (Facts { root: true, userns_clone: Some(0), ..Facts::default() }, "--privileged"),
+            (Facts { admin: true, userns_clone: Some(0), ..Facts::default() }, "--privileged"),
         ] {
             let said = why(&facts, STEP, 1).unwrap_or_default();
             assert!(said.contains(command), "{facts:?} gives {said}");

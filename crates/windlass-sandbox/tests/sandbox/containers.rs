@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use windlass_sandbox::{Capabilities, Error, Exec, Exit, Limits, Size, Spec, Stdio, User};
 
-use crate::world::{Folder, Test, VICTIM, World, block_on, is_root, mounts_in, processes_of, wait_until};
+use crate::world::{
+    FORBIDDEN, Folder, Test, VICTIM, World, block_on, is_root, mounts_in, processes_of, wait_until,
+};
 
 pub const TESTS: &[Test] = &[
     ("exits_are_told_as_container_runtimes_do", || block_on(exits_are_told())),
@@ -16,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("exec_joins_a_container_and_ends_with_it", || block_on(exec_joins_a_container())),
     ("a_terminal_is_the_containers_own", || block_on(a_terminal_is_the_containers_own())),
     ("limits_are_kept_where_the_machine_allows", || block_on(limits_are_kept())),
+    ("what_forbids_namespaces_is_said", what_forbids_namespaces_is_said),
     ("killing_the_caller_leaves_nothing", killing_the_caller_leaves_nothing),
     ("the_agents_end_is_told", || block_on(the_agents_end_is_told())),
     ("a_hundred_containers", || block_on(a_hundred_containers())),
@@ -213,6 +216,22 @@ fn groups(outer: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(Path::new("/sys/fs/cgroup"), &format!("windlass-{outer}"), 6, &mut found);
     found
+}
+
+fn what_forbids_namespaces_is_said() {
+    let folder = Folder::new("forbidden");
+    // A user namespace has limits of its own, which bind those in it who have no power over it.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces; \
+                  exec setpriv --bounding-set=-all --inh-caps=-all -- \"$0\"";
+    let program = std::env::current_exe().expect("this program");
+    let said = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(program)
+        .env(FORBIDDEN, folder.path())
+        .output()
+        .expect("unshare is part of util-linux");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("`sudo sysctl -w user.max_user_namespaces=65536`"), "{said}");
 }
 
 fn killing_the_caller_leaves_nothing() {

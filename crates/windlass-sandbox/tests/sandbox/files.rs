@@ -1,6 +1,7 @@
 //! What a container sees of files, and what of its writes is seen outside.
 
 use std::fs;
+use std::path::PathBuf;
 
 use windlass_sandbox::{Mount, Root, Spec};
 
@@ -10,6 +11,7 @@ pub const TESTS: &[Test] = &[
     ("writes_stay_in_the_container", || block_on(writes_stay_in_the_container())),
     ("mounts_are_where_they_were_asked_for", || block_on(mounts_are_where_they_were_asked_for())),
     ("an_image_is_a_root_of_its_own", || block_on(an_image_is_a_root_of_its_own())),
+    ("an_image_is_read_where_nothing_can_lie_over_it", || block_on(an_image_is_read_only())),
     ("a_package_lies_over_the_host", || block_on(a_package_lies_over_the_host())),
     ("memory_is_shared_by_those_who_mount_it", || block_on(memory_is_shared())),
 ];
@@ -82,10 +84,9 @@ async fn mounts_are_where_they_were_asked_for() {
     world.end().await;
 }
 
-async fn an_image_is_a_root_of_its_own() {
-    let world = World::new("image").await;
+/// Makes an image of a shell and the libraries that it says it needs.
+fn make_image(world: &World) -> PathBuf {
     let image = world.folder.path().join("image");
-    // A shell and the libraries that it says it needs.
     let needed = std::process::Command::new("ldd").arg("/bin/sh").output().expect("ldd").stdout;
     let needed = String::from_utf8(needed).expect("text");
     let libraries = needed.split_whitespace().filter(|word| word.starts_with('/'));
@@ -96,6 +97,12 @@ async fn an_image_is_a_root_of_its_own() {
     }
     fs::create_dir_all(image.join("etc")).expect("a folder");
     fs::write(image.join("etc/mark"), "image").expect("a file");
+    image
+}
+
+async fn an_image_is_a_root_of_its_own() {
+    let world = World::new("image").await;
+    let image = make_image(&world);
     let script = "read x < /etc/mark; echo $x; echo changed > /etc/mark; echo x > /new; read x < /etc/mark; echo $x; \
                   for f in /usr/bin/env /home /data/file /proc/self; do test -e $f && echo $f; done; exit 6";
     fs::write(world.folder.path().join("file"), "").expect("a file");
@@ -110,6 +117,23 @@ async fn an_image_is_a_root_of_its_own() {
     assert!(
         !fs::exists(image.join("new")).unwrap_or(true) && !fs::exists(image.join("data")).unwrap_or(true)
     );
+    world.end().await;
+}
+
+async fn an_image_is_read_only() {
+    let world = World::new("bare").await;
+    let image = make_image(&world);
+    for folder in ["proc", "sys", "dev"] {
+        fs::create_dir(image.join(folder)).expect("a folder");
+    }
+    // Options of a mount are at most a page, so the kernel refuses an overlay of a path of nearly that.
+    let image_text = image.display().to_string();
+    let long = PathBuf::from(format!("{image_text}{}", "/.".repeat((4080 - image_text.len()) / 2)));
+    let script = "read x < /etc/mark; echo $x; (echo x > /new) 2>/dev/null || echo refused";
+    let spec = Spec { root: Root::Folder(long), ..world.spec("i", &["/bin/sh", "-c", script]) };
+    let (exit, said) = world.run("i", spec).await.expect("it runs");
+    assert_eq!((exit.code, said.as_str()), (0, "image\nrefused"));
+    assert!(!fs::exists(image.join("new")).unwrap_or(true));
     world.end().await;
 }
 

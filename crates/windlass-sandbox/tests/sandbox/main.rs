@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     if std::env::var_os(world::VICTIM).is_some() {
         return world::be_victim();
     }
+    if std::env::var_os(world::FORBIDDEN).is_some() {
+        return world::be_forbidden();
+    }
     // Options are those of the usual runner, and mean nothing here.
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();

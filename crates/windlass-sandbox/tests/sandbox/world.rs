@@ -15,6 +15,9 @@ pub type Test = (&'static str, fn());
 /// Set for the process that is to be killed, to the folder of its sandbox.
 pub const VICTIM: &str = "WINDLASS_TEST_VICTIM";
 
+/// Set for the process that may not make namespaces, to the folder of its sandbox.
+pub const FORBIDDEN: &str = "WINDLASS_TEST_FORBIDDEN";
+
 pub fn is_root() -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| status.contains("Uid:\t0\t"))
 }
@@ -168,6 +171,18 @@ pub fn be_victim() -> ExitCode {
         }
         println!("ready");
         std::future::pending::<()>().await;
+    });
+    ExitCode::SUCCESS
+}
+
+/// Says why a sandbox cannot be started.
+pub fn be_forbidden() -> ExitCode {
+    block_on(async {
+        let folder = PathBuf::from(std::env::var_os(FORBIDDEN).expect("a folder"));
+        match Sandbox::start(Options::new(folder.join("state"))).await {
+            Ok(_) => println!("it stands"),
+            Err(error) => println!("{error}"),
+        }
     });
     ExitCode::SUCCESS
 }
