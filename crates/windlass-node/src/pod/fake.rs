@@ -152,6 +152,8 @@ impl Network for FakeNetwork {
         Box::pin(std::future::ready(()))
     }
 
+    fn keep_only(&self, _: &BTreeSet<String>) {}
+
     fn resolv_conf(&self, _: &Pod) -> String {
         "nameserver 10.0.0.10\n".to_owned()
     }

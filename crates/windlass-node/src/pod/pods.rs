@@ -300,7 +300,8 @@ fn objects(pod: &Pod) -> BTreeSet<Object> {
 
 /// Removes what is left of pods that went while nobody looked.
 fn remove_orphans(node: &Node, pods: &[Arc<Pod>]) {
-    let known: BTreeSet<&str> = pods.iter().filter_map(|pod| pod.metadata.uid.as_deref()).collect();
+    let known: BTreeSet<String> = pods.iter().filter_map(|pod| pod.metadata.uid.clone()).collect();
+    node.network.keep_only(&known);
     let Ok(entries) = std::fs::read_dir(&node.folder) else { return };
     for entry in entries.flatten() {
         if !entry.file_name().to_str().is_some_and(|uid| known.contains(uid)) {

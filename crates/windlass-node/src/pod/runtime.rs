@@ -1,5 +1,6 @@
 //! What pods need of the world below: programs in places of their own, and networks.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -42,6 +43,9 @@ pub trait Network: Send + Sync + 'static {
 
     /// Takes it away. A pod that has none is none the worse.
     fn detach<'a>(&'a self, uid: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Frees what pods have left behind that went while nobody looked: all but these.
+    fn keep_only(&self, uids: &BTreeSet<String>);
 
     /// The text of a pod's `/etc/resolv.conf`.
     fn resolv_conf(&self, pod: &Pod) -> String;

@@ -1,5 +1,6 @@
 //! Programs in the sandbox, and pods in its networks.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream as StdTcpStream};
@@ -85,6 +86,12 @@ impl Network for PodNetwork {
                 tracing::warn!(uid, error = %chain(&error), "network of a pod stays");
             }
         })
+    }
+
+    fn keep_only(&self, uids: &BTreeSet<String>) {
+        if let Err(error) = PodNetwork::keep_only(self, uids) {
+            tracing::warn!(error = %chain(&error), "addresses of pods that are gone stay taken");
+        }
     }
 
     fn resolv_conf(&self, pod: &Pod) -> String {

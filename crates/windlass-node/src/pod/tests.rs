@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::{BodyExt as _, Full};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tower::ServiceExt as _;
 use windlass::Env;
 use windlass::events::Recorder;
 use windlass_testing::TestCluster;
@@ -18,8 +20,11 @@ use super::fake::{FakeNetwork, FakeRuntime};
 use super::{Ground, Options, Pods};
 use crate::image::Images;
 
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 struct World {
     cluster: TestCluster,
+    client: kube::Client,
     env: Env,
     folder: TempDir,
     runtime: Arc<FakeRuntime>,
@@ -32,7 +37,8 @@ impl World {
         let env = Env::seeded(1, "2026-01-01T00:00:00Z".parse().unwrap());
         let folder = TempDir::new().unwrap();
         let runtime = FakeRuntime::new(&env);
-        let mut world = World { cluster, env, folder, runtime, pods: None };
+        let client = issuing(&cluster, env.clone());
+        let mut world = World { cluster, client, env, folder, runtime, pods: None };
         world.boot();
         world
     }
@@ -53,7 +59,7 @@ impl World {
             capacity: Capacity::default(),
             cluster_domain: "cluster.local".to_owned(),
         };
-        self.pods = Some(Pods::start(self.cluster.client(), &self.env, options, ground));
+        self.pods = Some(Pods::start(self.client.clone(), &self.env, options, ground));
     }
 
     fn api(&self) -> Api<Pod> {
@@ -81,6 +87,27 @@ impl World {
         let started = self.runtime.started.lock().unwrap();
         started.iter().map(|(at, _)| at.duration_since(start).as_secs()).collect()
     }
+}
+
+/// A client of the cluster that is given tokens, which say when they were issued.
+fn issuing(cluster: &TestCluster, env: Env) -> kube::Client {
+    let server = cluster.server().service();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (server, env) = (server.clone(), env.clone());
+        async move {
+            if !request.uri().path().ends_with("/serviceaccounts/robot/token") {
+                let answer = server.oneshot(request).await?;
+                return Ok::<_, BoxError>(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()));
+            }
+            let now = env.now();
+            let ends = super::backoff::later(now, Duration::from_secs(3600));
+            let issued = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {},
+                "spec": {"audiences": []}, "status": {"token": now.to_string(), "expirationTimestamp": ends.to_string()}});
+            let body = Full::from(issued.to_string()).map_err(BoxError::from).boxed_unsync();
+            Ok(http::Response::builder().status(201).body(body).unwrap())
+        }
+    });
+    kube::Client::new(service, "default")
 }
 
 fn one(command: &[&str]) -> Value {
@@ -192,4 +219,53 @@ async fn hooks_run_in_the_container() {
     assert!(running(&world.after(4, "web").await));
     world.env.sleep(Duration::from_secs(2)).await;
     assert!(world.api().get_opt("web").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_are_renewed_before_they_end() {
+    let world = World::new().await;
+    let sources = json!([{"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}}]);
+    let uid = world
+        .create(
+            "web",
+            json!({
+                "serviceAccountName": "robot",
+                "volumes": [{"name": "tokens", "projected": {"sources": sources}}],
+                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"]}],
+            }),
+        )
+        .await;
+    assert!(running(&world.after(5, "web").await));
+    let file = world.folder.path().join(uid).join("volumes/kubernetes.io~projected/tokens/token");
+    let token = || std::fs::read_to_string(&file).unwrap();
+    let first = token();
+    world.env.sleep(Duration::from_secs(2800)).await;
+    assert_eq!(token(), first, "it lasts for most of its hour");
+    world.env.sleep(Duration::from_secs(200)).await;
+    assert_ne!(token(), first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_follow_their_objects() {
+    let world = World::new().await;
+    let conf = |text: &str| {
+        format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: conf}}, data: {{a: {text}}}}}")
+    };
+    let uid = world
+        .create(
+            "web",
+            json!({
+                "volumes": [{"name": "conf", "configMap": {"name": "conf"}}],
+                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"]}],
+            }),
+        )
+        .await;
+    assert!(!running(&world.after(3, "web").await), "it waits for its files");
+    world.cluster.apply_yaml(&conf("one")).await.unwrap();
+    assert!(running(&world.after(6, "web").await));
+    let file = world.folder.path().join(uid).join("volumes/kubernetes.io~configmap/conf/a");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
+    world.cluster.apply_yaml(&conf("two")).await.unwrap();
+    world.env.sleep(Duration::from_secs(1)).await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
 }

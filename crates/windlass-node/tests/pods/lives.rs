@@ -30,7 +30,7 @@ async fn a_pod_runs_and_goes(world: Arc<World>) {
     world.delete("sleeper", 1).await;
     world.gone("sleeper").await;
     world.told("sleeper", &["Created", "Killing", "Pulled", "Started"]).await;
-    assert!(!folder.exists(), "nothing of it stays");
+    world.soon("nothing of it stays", || !folder.exists()).await;
 }
 
 async fn a_pod_of_one_go_completes(world: Arc<World>) {

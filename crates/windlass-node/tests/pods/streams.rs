@@ -11,6 +11,7 @@ use super::world::{Test, World};
 pub const TESTS: &[Test] = &[
     ("exec_talks_to_a_program", |world| Box::pin(exec_talks_to_a_program(world))),
     ("attach_hears_a_container", |world| Box::pin(attach_hears_a_container(world))),
+    ("a_port_of_a_pod_is_reached", |world| Box::pin(a_port_of_a_pod_is_reached(world))),
 ];
 
 async fn exec_talks_to_a_program(world: Arc<World>) {
@@ -68,4 +69,30 @@ async fn attach_hears_a_container(world: Arc<World>) {
     process.stdout.take().unwrap().read_to_string(&mut out).await.unwrap();
     assert_eq!(out, "heard one\nend\n");
     world.until("attached", "done", |line| line == "Succeeded | a Completed(0)").await;
+}
+
+async fn a_port_of_a_pod_is_reached(world: Arc<World>) {
+    let server = "import socket
+s = socket.create_server(('127.0.0.1', 7000))
+while True:
+    c, _ = s.accept(); c.sendall(b'hello'); c.close()";
+    let container = json!({"name": "a", "image": "debian", "command": ["python3", "-c", server]});
+    let pod = world.create("listener", json!({"containers": [container]})).await;
+    world.until("listener", "running", |line| line == "Running | a running ready").await;
+    let uid = pod.metadata.uid.as_deref().unwrap();
+    let mut heard = String::new();
+    for _ in 0..100 {
+        match world.containers.dial(uid, 7000).await {
+            Ok(mut connection) => {
+                connection.read_to_string(&mut heard).await.unwrap();
+                break;
+            }
+            // It does not listen yet.
+            Err(_) => world.env.sleep(std::time::Duration::from_millis(50)).await,
+        }
+    }
+    assert_eq!(heard, "hello");
+    let refused = world.containers.dial(uid, 7001).await.err().unwrap().to_string();
+    assert!(refused.starts_with("failed to connect to localhost:7001: "), "{refused}");
+    world.delete("listener", 0).await;
 }

@@ -80,7 +80,12 @@ impl World {
         }
         drop(self.events.lock().unwrap().take());
         self.sandbox.stop().await;
-        std::fs::remove_dir_all(&self.folder).expect("nothing of the test stays");
+        windlass_sandbox::remove_tree(&self.folder).expect("nothing of the test stays");
+    }
+
+    /// Whether limits of memory are kept.
+    pub fn limits(&self) -> bool {
+        self.sandbox.about().limits
     }
 
     pub fn api(&self) -> Api<Pod> {
@@ -120,6 +125,17 @@ impl World {
             self.env.sleep(Duration::from_millis(50)).await;
         }
         panic!("{name} is not gone");
+    }
+
+    /// Waits until something is so.
+    pub async fn soon(&self, what: &str, is: impl Fn() -> bool) {
+        for _ in 0..600 {
+            if is() {
+                return;
+            }
+            self.env.sleep(Duration::from_millis(50)).await;
+        }
+        panic!("it is not so that {what}");
     }
 
     /// Waits until the reasons of the events of a pod are these, each once, in the order of the alphabet.

@@ -36,6 +36,10 @@ impl Life {
     pub(super) fn live(&mut self, now: Timestamp, turn: &mut Turn) {
         match self.place {
             Place::Absent(at) if at <= now => {
+                if std::mem::take(&mut self.displaced) {
+                    let note = "Pod sandbox changed, it will be killed and re-created.";
+                    turn.tell(None, Normal, "SandboxChanged", note);
+                }
                 self.place = Place::Preparing;
                 turn.actions.push(Action::Prepare);
             }

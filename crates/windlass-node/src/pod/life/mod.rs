@@ -48,6 +48,8 @@ pub struct Life {
     ips: Vec<String>,
     host: Host,
     ending: Option<Ending>,
+    /// It had a place that a process before this one has taken with it.
+    displaced: bool,
     /// What was said last: times of conditions and what is final go on from it.
     status: PodStatus,
 }
@@ -287,6 +289,7 @@ impl Life {
             ips: status.pod_ips.iter().flatten().map(|ip| ip.ip.clone()).collect(),
             host,
             ending: None,
+            displaced: false,
             status,
             members,
             pod,
@@ -387,6 +390,7 @@ impl Life {
             let record = Record::adopted(status, now, *runs_again);
             self.records.insert(status.name.clone(), record);
         }
+        self.displaced = all.iter().any(|(status, _)| status.container_id.is_some());
         if matches!(said.phase.as_deref(), Some("Succeeded" | "Failed")) {
             self.place = Place::Released;
             self.ending = Some(Ending::finished());

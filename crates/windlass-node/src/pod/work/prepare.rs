@@ -121,34 +121,12 @@ pub(super) async fn release(node: Arc<Node>, uid: String, place: Arc<Place>) {
 /// Removes a file or a folder with all that is in it.
 pub(crate) fn remove(path: &Path) {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
-    let removed = if is_folder { remove_folder(path) } else { fs::remove_file(path) };
+    let removed = if is_folder { windlass_sandbox::remove_tree(path) } else { fs::remove_file(path) };
     if let Err(error) = removed
         && error.kind() != io::ErrorKind::NotFound
     {
         tracing::warn!(path = %path.display(), %error, "cannot be removed");
     }
-}
-
-/// A folder that forbids its owner to look inside is opened first.
-fn remove_folder(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path)?;
-            fs::remove_dir_all(path)
-        }
-        other => other,
-    }
-}
-
-fn open_up(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_up(&entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 fn make_folders(folder: &Path) -> io::Result<()> {
@@ -209,10 +187,18 @@ async fn make_volume(
 async fn claimed(node: &Node, pod: &Pod, name: &str) -> Result<PersistentVolume, String> {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(node.client.clone(), namespace);
-    let claim = claims.get(name).await.map_err(|error| error.to_string())?;
+    let claim = claims.get(name).await.map_err(|error| said(&error))?;
     let bound = claim.spec.and_then(|spec| spec.volume_name).filter(|name| !name.is_empty());
     let bound = bound.ok_or_else(|| format!("persistentvolumeclaim \"{name}\" is not bound"))?;
-    Api::all(node.client.clone()).get(&bound).await.map_err(|error| error.to_string())
+    Api::all(node.client.clone()).get(&bound).await.map_err(|error| said(&error))
+}
+
+/// What the server said, or why it could not be asked.
+fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Sees to it that there is a token that lasts for a while.
@@ -248,7 +234,7 @@ async fn issue(
     };
     let accounts: Api<ServiceAccount> = Api::namespaced(node.client.clone(), namespace);
     let issued = accounts.create_token_request(account, &PostParams::default(), &request).await;
-    let issued = issued.map_err(|error| format!("failed to fetch token: {error}"));
+    let issued = issued.map_err(|error| format!("failed to fetch token: {}", said(&error)));
     let issued = issued
         .and_then(|issued| issued.status.ok_or("failed to fetch token: the answer has none".to_owned()));
     let status = match issued {

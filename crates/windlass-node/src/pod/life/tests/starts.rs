@@ -351,6 +351,11 @@ fn a_pod_of_a_process_before_this_one_is_started_again() {
         "Running | init Completed(0) ready restarts=1 last=Completed(0), web running ready restarts=1 \
          last=Unknown(255) | +PodReadyToStartContainers +Initialized +Ready +ContainersReady"
     );
+    assert!(
+        again
+            .news()
+            .starts_with("0: SandboxChanged: Pod sandbox changed, it will be killed and re-created.\n")
+    );
     pod.spec.as_mut().unwrap().restart_policy = Some("Never".to_owned());
     let mut never = World::of(pod);
     never.settle();
