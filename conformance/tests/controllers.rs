@@ -31,7 +31,6 @@ fn statefulset() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn daemonset() {
     replay("daemonset");
 }
@@ -95,7 +94,6 @@ fn node() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn scheduler() {
     replay("scheduler");
 }

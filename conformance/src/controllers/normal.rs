@@ -267,7 +267,9 @@ fn told(words: &Words, events: &[&Value]) -> Value {
             text("reason"),
             words.text(text("message").trim_start_matches(COMBINED)),
         );
-        *told.entry(line).or_default() += 1;
+        // kube-scheduler begins a new event with each version of a pod, where others go on with the series.
+        let count = told.entry(line).or_default();
+        *count = if from == "default-scheduler" { 1 } else { *count + 1 };
     }
     Value::Object(told.into_iter().map(|(line, count)| (line, json!(count.min(MANY)))).collect())
 }

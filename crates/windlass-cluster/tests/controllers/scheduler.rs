@@ -73,7 +73,7 @@ async fn a_pod_that_does_not_fit_waits_until_there_is_room() {
     assert_eq!(placed(&world, "first").await, "a");
     world.create::<Pod>(pod("second", asks("600m"))).await;
     let full = "0/1 nodes are available: 1 Insufficient cpu. \
-                preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
+                no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.";
     world.until::<Pod>("second", "no room", |pod| why(pod) == full).await;
     let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
     world.api::<Pod>().delete("first", &now).await.unwrap();
@@ -114,7 +114,7 @@ async fn selectors_taints_and_cordons_count() {
     world.create::<Pod>(pod("ssd", json!({"nodeSelector": {"disk": "ssd"}}))).await;
     let says = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
                 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable. \
-                preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
+                no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.";
     world.until::<Pod>("ssd", "nowhere", |pod| why(pod) == says).await;
     let tolerant = json!({
         "nodeSelector": {"kubernetes.io/hostname": "b"},

@@ -115,15 +115,19 @@ pub(super) fn explain(pod: &Pod, all: usize, rejects: &[Reject], elsewhere: &str
     if rest > 0 {
         *reasons.entry(elsewhere).or_default() += rest;
     }
-    format!("0/{all} nodes are available: {}. {}", counted(&reasons), preemption(pod, all, rejects))
+    format!("0/{all} nodes are available: {}. {}", counted(&reasons), nothing_helps(pod, all, rejects))
 }
 
 /// Why a pod can go nowhere, whatever the nodes are like.
 pub(super) fn explain_all(pod: &Pod, all: usize, reason: &str) -> String {
-    format!("0/{all} nodes are available: {reason}. {}", preemption(pod, all, &[]))
+    format!("0/{all} nodes are available: {reason}. {}", nothing_helps(pod, all, &[]))
 }
 
-/// That no other pod has to go for this one: it is said, since people know the sentence.
+/// That nothing else has to give way for this pod: it is said, since people know the sentences.
+fn nothing_helps(pod: &Pod, all: usize, rejects: &[Reject]) -> String {
+    format!("no new claims to deallocate, {}", preemption(pod, all, rejects))
+}
+
 fn preemption(pod: &Pod, all: usize, rejects: &[Reject]) -> String {
     if pod.spec.as_ref().and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never") {
         return "preemption: not eligible due to preemptionPolicy=Never.".to_owned();
@@ -157,7 +161,7 @@ mod tests {
         assert_eq!(
             said,
             "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. \
-             preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, \
+             no new claims to deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, \
              2 No preemption victims found for incoming pod."
         );
         let said = explain(&Pod::default(), 2, &[cpu], "node(s) didn't satisfy plugin(s) [NodeAffinity]");

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use windlass_core::{ObjectKey, owner};
 
@@ -17,7 +18,7 @@ pub(super) struct Memory {
     pods: BTreeMap<ObjectKey, Placed>,
     /// Pods that do not want others near them.
     repelling: BTreeSet<ObjectKey>,
-    waiting: BTreeMap<ObjectKey, Needs>,
+    waiting: BTreeMap<ObjectKey, Waiting>,
 }
 
 /// What a node carries.
@@ -41,6 +42,16 @@ pub(super) struct Placed {
     pub node: String,
     /// Whether we only asked for it.
     assumed: bool,
+}
+
+/// A pod that waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub needs: Needs,
+    /// How often it was said that it waits,
+    pub told: u32,
+    /// and until when it is not said again.
+    pub quiet_until: Timestamp,
 }
 
 /// What beside nodes a waiting pod may wait for.
@@ -100,22 +111,22 @@ impl Memory {
         self.place(key, pod, node, true);
     }
 
-    /// A pod is not on its way anywhere.
-    pub fn forget(&mut self, key: &ObjectKey) {
+    /// A pod is not on its way anywhere; how it waited.
+    pub fn forget(&mut self, key: &ObjectKey) -> Option<Waiting> {
         if self.pods.get(key).is_some_and(|placed| placed.assumed) {
             self.remove(key);
         }
-        self.waiting.remove(key);
+        self.waiting.remove(key)
     }
 
     /// A pod waits for something to change.
-    pub fn wait(&mut self, key: &ObjectKey, needs: Needs) {
-        self.waiting.insert(key.clone(), needs);
+    pub fn wait(&mut self, key: &ObjectKey, waiting: Waiting) {
+        self.waiting.insert(key.clone(), waiting);
     }
 
     /// The pods that wait, of those that need such a thing.
     pub fn waiting(&self, concerns: impl Fn(&ObjectKey, Needs) -> bool) -> Vec<ObjectKey> {
-        let concerned = self.waiting.iter().filter(|(key, needs)| concerns(key, **needs));
+        let concerned = self.waiting.iter().filter(|(key, waiting)| concerns(key, waiting.needs));
         concerned.map(|(key, _)| key.clone()).collect()
     }
 

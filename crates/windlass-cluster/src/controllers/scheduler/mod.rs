@@ -20,6 +20,7 @@ mod volumes;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
@@ -34,7 +35,7 @@ use windlass_core::{Kind, ObjectKey};
 
 use self::affinity::Neighbours;
 use self::fit::{Reject, Wishes, explain, explain_all};
-use self::memory::{Memory, Needs};
+use self::memory::{Memory, Needs, Waiting};
 use self::spread::Spread;
 use self::volumes::Claims;
 use super::{nodes, pods};
@@ -81,7 +82,7 @@ impl Controller for Scheduler {
 
     fn step(&self, key: &ObjectKey, view: &View<'_>, now: Timestamp) -> Turn {
         let mut memory = lock(&self.memory);
-        memory.forget(key);
+        let before = memory.forget(key);
         let mut turn = Turn::default();
         let Some(pod) = view.get::<Pod>(key).filter(|pod| is_ours(pod)) else { return turn };
         if !view.refused().is_empty() {
@@ -91,21 +92,41 @@ impl Controller for Scheduler {
             neighbours: affinity::has_terms(&pod) || spread::has_constraints(&pod),
             volumes: volumes::has_claims(&pod),
         };
+        let mut waiting = before.unwrap_or(Waiting { needs, told: 0, quiet_until: now });
         match decide(&pod, view, &memory) {
+            Err(_) if now < waiting.quiet_until => {
+                turn.wake_at(waiting.quiet_until);
+                memory.wait(key, waiting);
+            }
             Err(message) => {
-                memory.wait(key, needs);
+                waiting.told += 1;
+                waiting.quiet_until = now.checked_add(quiet(waiting.told)).unwrap_or(now);
+                // Nodes are never missing for long: whoever has none looks for them again and again.
+                if message == NO_NODES {
+                    turn.wake_at(waiting.quiet_until);
+                }
+                memory.wait(key, waiting);
                 note(&mut turn, &pod, message, now);
             }
             Ok((node, claims)) => {
                 memory.assume(key, &pod, nodes::name(&node));
                 match claims.prepare(&node, view, &mut turn) {
-                    Some(()) => memory.wait(key, needs),
+                    Some(()) => memory.wait(key, waiting),
                     None => bind(&mut turn, &pod, &node),
                 }
             }
         }
         turn
     }
+}
+
+/// Said of a pod where there are no nodes at all.
+const NO_NODES: &str = "no nodes available to schedule pods";
+
+/// How long it is not said again that a pod has no node, after so many times: a second, and up to ten. What stands in its
+/// way often goes meanwhile, such as the taint of a node that is only just starting.
+fn quiet(told: u32) -> Duration {
+    Duration::from_secs(1 << told.saturating_sub(1).min(4)).min(Duration::from_secs(10))
 }
 
 /// Whether a pod waits for us to find it a node.
@@ -121,7 +142,7 @@ fn is_ours(pod: &Pod) -> bool {
 fn decide(pod: &Pod, view: &View<'_>, memory: &Memory) -> Result<(Arc<Node>, Claims), String> {
     let all = view.list::<Node>(None);
     if all.is_empty() {
-        return Err("no nodes available to schedule pods".to_owned());
+        return Err(NO_NODES.to_owned());
     }
     let named = pod.spec.as_ref().and_then(nodes::named);
     if named.as_ref().is_some_and(|names| names.is_empty()) {
@@ -168,11 +189,15 @@ fn bind(turn: &mut Turn, pod: &Pod, node: &Node) {
     turn.event(pod, Event::normal("Scheduled", "Binding", note));
 }
 
-/// Says why a pod has no node, unless that was said.
+/// Says why a pod has no node. Where that was said, only that there are none is said again.
 fn note(turn: &mut Turn, pod: &Pod, message: String, now: Timestamp) {
     let before = pods::condition(pod, "PodScheduled");
     let said = |one: &PodCondition| one.status == "False" && one.message.as_deref() == Some(&message);
-    if before.is_some_and(said) {
+    let same = before.is_some_and(said);
+    if !same || message == NO_NODES {
+        turn.event(pod, Event::warning("FailedScheduling", "Scheduling", message.clone()));
+    }
+    if same {
         return;
     }
     let since = before.filter(|one| one.status == "False").and_then(|one| one.last_transition_time.clone());
@@ -180,7 +205,7 @@ fn note(turn: &mut Turn, pod: &Pod, message: String, now: Timestamp) {
         type_: "PodScheduled".to_owned(),
         status: "False".to_owned(),
         reason: Some("Unschedulable".to_owned()),
-        message: Some(message.clone()),
+        message: Some(message),
         last_transition_time: Some(since.unwrap_or(Time(now))),
         observed_generation: pod.metadata.generation,
         ..PodCondition::default()
@@ -191,7 +216,6 @@ fn note(turn: &mut Turn, pod: &Pod, message: String, now: Timestamp) {
         Some(one) => *one = condition,
         None => conditions.push(condition),
     }
-    turn.event(pod, Event::warning("FailedScheduling", "Scheduling", message));
     turn.status(&told);
 }
 
