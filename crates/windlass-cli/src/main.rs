@@ -3,6 +3,7 @@
 mod apiserver;
 mod common;
 mod down;
+mod image;
 mod status;
 mod up;
 
@@ -28,6 +29,7 @@ enum Command {
     Up(Box<up::Args>),
     Down(down::Args),
     Status(status::Args),
+    Image(image::Args),
     Apiserver(apiserver::Args),
 }
 
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
             Ok(code) => ExitCode::from(code),
             Err(failure) => ended(Err(failure), status::Failure::exit_code),
         },
+        Command::Image(args) => ended(image::main(args), image::Failure::exit_code),
         Command::Apiserver(args) => ended(apiserver::main(args), apiserver::Failure::exit_code),
     }
 }

@@ -12,10 +12,18 @@
 //!    packages, `windlass image load` from an archive, `windlass image add` from programs.
 //! 3. Missing, which the message of [`Unresolved::Missing`] says what to do about.
 
+mod archive;
+mod change;
+mod layer;
 mod manifest;
 mod reference;
+mod rooted;
 mod store;
+#[cfg(test)]
+mod tests;
 
+pub use archive::BadArchive;
+pub use change::Unchanged;
 pub use manifest::{Bind, Image, Manifest, Root};
 pub use reference::{Invalid, Reference};
 pub use store::{Images, Listed, Unresolved};

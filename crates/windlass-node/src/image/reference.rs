@@ -67,19 +67,21 @@ impl Reference {
         })
     }
 
-    /// Whether a name of the store means this image. The name's tag may end with `*`.
+    /// How well a name of the store means this image: `None` not at all, else the more the better. The name's tag may end
+    /// with `*`.
     ///
     /// A digest asks for certain bytes. It is met by a name with the same digest and by nothing else.
-    pub fn is(&self, name: &str) -> bool {
+    pub fn fit(&self, name: &str) -> Option<usize> {
         if let Some((repository, digest)) = name.split_once('@') {
-            return !self.digest.is_empty() && self.repository == repository && self.digest == digest;
+            let same = !self.digest.is_empty() && self.repository == repository && self.digest == digest;
+            return same.then_some(usize::MAX);
         }
-        let Some((repository, tag)) = name.rsplit_once(':') else { return false };
+        let (repository, tag) = name.rsplit_once(':')?;
         let fits = match tag.strip_suffix('*') {
-            Some(start) => self.tag.starts_with(start),
-            None => self.tag == tag,
+            Some(start) => self.tag.starts_with(start).then_some(start.len()),
+            None => (self.tag == tag).then_some(usize::MAX),
         };
-        self.digest.is_empty() && self.repository == repository && fits
+        fits.filter(|_| self.digest.is_empty() && self.repository == repository)
     }
 }
 
@@ -178,13 +180,13 @@ mod tests {
     #[test]
     fn a_name_of_the_store_may_leave_the_tag_open_but_meets_no_digest() {
         let etcd = Reference::parse("quay.io/coreos/etcd:v3.5.12").unwrap();
-        assert!(etcd.is("quay.io/coreos/etcd:v3.5*"));
-        assert!(etcd.is("quay.io/coreos/etcd:v3.5.12"));
-        assert!(!etcd.is("quay.io/coreos/etcd:v3.4*"));
-        assert!(!etcd.is("quay.io/coreos/etcd2:*"));
+        assert!(etcd.fit("quay.io/coreos/etcd:v3.5*") > etcd.fit("quay.io/coreos/etcd:v*"));
+        assert!(etcd.fit("quay.io/coreos/etcd:v3.5.12") > etcd.fit("quay.io/coreos/etcd:v3.5*"));
+        assert_eq!(etcd.fit("quay.io/coreos/etcd:v3.4*"), None);
+        assert_eq!(etcd.fit("quay.io/coreos/etcd2:*"), None);
         let digest = format!("sha256:{}", "a".repeat(64));
         let exact = Reference::parse(&format!("nginx@{digest}")).unwrap();
-        assert!(!exact.is("docker.io/library/nginx:*"));
-        assert!(exact.is(&format!("docker.io/library/nginx@{digest}")));
+        assert_eq!(exact.fit("docker.io/library/nginx:*"), None);
+        assert!(exact.fit(&format!("docker.io/library/nginx@{digest}")).is_some());
     }
 }

@@ -52,12 +52,21 @@ pub struct Listed {
     pub manifest: Manifest,
 }
 
-const MANIFEST: &str = "image.json";
+pub(super) const MANIFEST: &str = "image.json";
 
 impl Images {
     /// The store in this folder, which need not exist.
     pub fn open(folder: impl Into<PathBuf>) -> Images {
         Images { folder: folder.into() }
+    }
+
+    /// Where the store of this user is: `images` in the cache that `tools/setup` fills. `None` without a home.
+    pub fn default_folder() -> Option<PathBuf> {
+        let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = from("WINDLASS_CACHE")
+            .or_else(|| from("XDG_CACHE_HOME").map(|cache| cache.join("windlass")))
+            .or_else(|| from("HOME").map(|home| home.join(".cache/windlass")))?;
+        Some(cache.join("images"))
     }
 
     /// Where the store is.
@@ -69,15 +78,20 @@ impl Images {
     pub fn resolve(&self, name: &str) -> Result<Image, Unresolved> {
         let reference = Reference::parse(name)?;
         let full = reference.to_string();
+        // The name that says most counts: a tag before any tag, and whatever is in the store before this machine.
+        let mut best = None;
         for folder in self.folders()? {
-            let path = folder.join(MANIFEST);
-            let Some((text, manifest)) = read(&path)? else { continue };
-            if manifest.names.iter().any(|name| reference.is(name)) {
-                return Ok(manifest.image(&folder, &full, &hex_digest(&text)));
+            let Some((text, manifest)) = read(&folder.join(MANIFEST))? else { continue };
+            let fit = manifest.names.iter().filter_map(|name| reference.fit(name)).max();
+            if fit > best.as_ref().map(|(fit, _)| *fit) {
+                best = fit.map(|fit| (fit, manifest.image(&folder, &full, &hex_digest(&text))));
             }
         }
+        if let Some((_, image)) = best {
+            return Ok(image);
+        }
         for manifest in Manifest::of_this_machine() {
-            if manifest.names.iter().any(|name| reference.is(name)) {
+            if manifest.names.iter().any(|name| reference.fit(name).is_some()) {
                 return Ok(manifest.image(Path::new("/"), &full, &hex_digest(manifest.names[0].as_bytes())));
             }
         }
