@@ -64,7 +64,7 @@ impl Nodes {
         let client = api.client(env);
         let told = CancellationToken::new();
         let (recorder, events) =
-            Recorder::start(client.clone(), env, &Metrics::new(), "windlass-node", "windlass", told.clone());
+            Recorder::start(client.clone(), env, &Metrics::new(), "kubelet", "windlass", told.clone());
         let cache = Cache::new("windlass-node");
         let known = dns::Cached::declare(&cache);
         let host = Host {

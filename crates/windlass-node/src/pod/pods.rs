@@ -19,6 +19,7 @@ use windlass_core::select::FieldSelector;
 use super::board::Board;
 use super::downward::Capacity;
 use super::library::CacheLibrary;
+use super::member::Member;
 use super::node::Node;
 use super::runtime::{Network, Runtime};
 use super::work::{Word, Worker};
@@ -272,13 +273,23 @@ fn tend(node: &Arc<Node>, uid: String, pod: Arc<Pod>, tasks: &mut Tasks, wait: D
     one
 }
 
-/// The objects that a pod's volumes are made from.
+/// The objects that a pod is made from: its volumes and its environment.
 fn objects(pod: &Pod) -> BTreeSet<Object> {
     let mut all = BTreeSet::new();
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     let mut add = |secret: bool, name: &str| {
         all.insert(Object { secret, namespace: namespace.clone(), name: name.to_owned() });
     };
+    for member in Member::all(pod) {
+        for from in member.spec.env_from.iter().flatten() {
+            from.config_map_ref.iter().for_each(|source| add(false, &source.name));
+            from.secret_ref.iter().for_each(|source| add(true, &source.name));
+        }
+        for from in member.spec.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref()) {
+            from.config_map_key_ref.iter().for_each(|source| add(false, &source.name));
+            from.secret_key_ref.iter().for_each(|source| add(true, &source.name));
+        }
+    }
     for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
         if let Some(source) = &volume.config_map {
             add(false, &source.name);

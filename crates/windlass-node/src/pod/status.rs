@@ -135,7 +135,11 @@ fn container(life: &Life, member: &Member) -> ContainerStatus {
                 status.last_state = Some(terminated(exited.state.clone()));
                 waiting(&why.reason, Some(&why.message))
             }
-            _ => terminated(exited.state.clone()),
+            _ => {
+                // Of a container that has ended and waits for nothing, kubelet keeps no earlier end.
+                status.last_state = None;
+                terminated(exited.state.clone())
+            }
         },
         (_, None) => match &record.waiting {
             Some(why) => waiting(&why.reason, Some(&why.message)),
@@ -150,7 +154,6 @@ fn container(life: &Life, member: &Member) -> ContainerStatus {
     if member.role == Role::Ephemeral {
         status.started = None;
     }
-    // A pod that was never started again has no wait to speak of.
     status.last_state = Some(status.last_state.unwrap_or_default());
     status.state = Some(shown);
     status

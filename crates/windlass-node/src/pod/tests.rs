@@ -262,7 +262,7 @@ async fn files_follow_their_objects() {
         .await;
     assert!(!running(&world.after(3, "web").await), "it waits for its files");
     world.cluster.apply_yaml(&conf("one")).await.unwrap();
-    assert!(running(&world.after(6, "web").await));
+    assert!(running(&world.after(1, "web").await), "and does not wait for long");
     let file = world.folder.path().join(uid).join("volumes/kubernetes.io~configmap/conf/a");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one");
     world.cluster.apply_yaml(&conf("two")).await.unwrap();

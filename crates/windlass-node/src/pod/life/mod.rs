@@ -142,6 +142,8 @@ pub enum Report {
     Changed(Arc<Pod>),
     /// The pod is no longer in the API.
     Gone,
+    /// Something that it waits for may be there now.
+    Retry,
     /// The pod has its volumes and its network, with these addresses.
     Prepared(Vec<String>),
     /// It has not.

@@ -24,6 +24,7 @@ impl Life {
         match report {
             Report::Changed(pod) => self.changed(pod, now),
             Report::Gone => self.ending = Some(Ending { cause: Cause::Gone }),
+            Report::Retry => self.retry(now),
             Report::Prepared(ips) => {
                 self.place = Place::Ready;
                 self.ips = ips;
@@ -53,6 +54,16 @@ impl Life {
         self.pod = pod;
         if hastens {
             self.hasten(now);
+        }
+    }
+
+    /// What failed for the want of something is tried at once. An image that is not there has its own time.
+    fn retry(&mut self, now: Timestamp) {
+        if let Place::Absent(at) = &mut self.place {
+            *at = (*at).min(now);
+        }
+        for record in self.records.values_mut() {
+            record.retry = None;
         }
     }
 

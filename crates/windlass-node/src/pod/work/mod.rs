@@ -145,7 +145,10 @@ impl Worker {
                 self.refresh();
             }
             Word::Gone => self.take(Report::Gone),
-            Word::Refresh => self.refresh(),
+            Word::Refresh => {
+                self.take(Report::Retry);
+                self.refresh();
+            }
         }
     }
 

@@ -60,7 +60,13 @@ fn body(pod: &Pod, old: &PodStatus, new: &PodStatus) -> Value {
     let (old, new) = (value(old), value(new));
     let mut status = serde_json::Map::new();
     for (field, value) in new.as_object().into_iter().flatten() {
-        if old.get(field) == Some(value) && field != "conditions" {
+        if old.get(field) == Some(value) {
+            continue;
+        }
+        if field == "conditions" {
+            let (changed, order) = conditions(old.get(field), value);
+            status.insert(field.clone(), changed);
+            status.insert("$setElementOrder/conditions".to_owned(), order);
             continue;
         }
         let mut value = value.clone();
@@ -77,6 +83,22 @@ fn body(pod: &Pod, old: &PodStatus, new: &PodStatus) -> Value {
         }
     }
     json!({"metadata": {"uid": pod.metadata.uid}, "status": status})
+}
+
+/// The conditions that changed, with what they no longer say, and the order of all. Those of others are theirs to write.
+fn conditions(old: Option<&Value>, new: &Value) -> (Value, Value) {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (old, new) = (list(old), list(Some(new)));
+    let order = new.iter().map(|condition| json!({"type": condition["type"]})).collect();
+    let changed = new.into_iter().filter(|condition| !old.contains(condition)).map(|mut condition| {
+        for field in ["reason", "message"] {
+            if condition.get(field).is_none() {
+                condition[field] = Value::Null;
+            }
+        }
+        condition
+    });
+    (changed.collect(), order)
 }
 
 /// Whether there is nothing more to be deleted.
@@ -101,6 +123,22 @@ async fn delete(node: Arc<Node>, pod: Arc<Pod>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_that_changed_says_nothing_of_before() {
+        let of = |value: Value| serde_json::from_value::<PodStatus>(value).unwrap();
+        let theirs = json!({"type": "theirs", "status": "True"});
+        let old = of(
+            json!({"conditions": [theirs, {"type": "Ready", "status": "False", "reason": "x", "message": "y"}]}),
+        );
+        let new = of(json!({"conditions": [theirs, {"type": "Ready", "status": "True"}]}));
+        let pod = serde_json::from_value(json!({"metadata": {"uid": "u1"}})).unwrap();
+        let expected = json!({
+            "conditions": [{"type": "Ready", "status": "True", "reason": null, "message": null}],
+            "$setElementOrder/conditions": [{"type": "theirs"}, {"type": "Ready"}],
+        });
+        assert_eq!(body(&pod, &old, &new)["status"], expected);
+    }
 
     #[test]
     fn only_what_changed_is_written() {
