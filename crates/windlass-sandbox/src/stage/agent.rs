@@ -26,6 +26,7 @@ use crate::wire::{self, Answer, Call, Inbox, Named, Request, Word};
 
 /// Serves the caller until the socket closes, then ends everything.
 pub(super) fn run(state: &Path, name: &str) -> ExitCode {
+    super::take_name(c"windlass-agent");
     // The outer stage is the one that knows how this ends; without it nobody does.
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
     let socket = match io::stdin().as_fd().try_clone_to_owned() {

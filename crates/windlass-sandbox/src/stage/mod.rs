@@ -16,7 +16,7 @@ mod program;
 mod root;
 mod tree;
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -50,4 +50,10 @@ pub fn entry() -> Option<ExitCode> {
     } else {
         None
     }
+}
+
+/// Names this process in the table of processes, where it would be `exe`.
+fn take_name(name: &CStr) {
+    // Only people read it.
+    let _ = rustix::thread::set_name(name);
 }

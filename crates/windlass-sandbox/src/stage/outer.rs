@@ -20,6 +20,7 @@ use crate::wire::{self, Word};
 pub(super) fn run(state: &Path) -> ExitCode {
     // A Ctrl-C on the caller's terminal is for the caller, who ends the sandbox in order.
     let _ = setsid();
+    super::take_name(c"windlass-outer");
     let socket = match io::stdin().as_fd().try_clone_to_owned() {
         Ok(socket) => socket,
         Err(_) => return ExitCode::FAILURE,

@@ -152,11 +152,20 @@ pub(super) fn bind_tree(source: &Path, at: &Path, read_only: bool) -> io::Result
         flags |= MsFlags::MS_RDONLY;
     }
     // A bind takes its flags from the source, and each mount in it has its own.
+    restrict(at, flags)?;
     for place in mounts_below(at)? {
-        restrict(&place, flags)?;
+        match restrict(&place, flags) {
+            // Under another mount, or in a folder that this user may not enter: nor can the container.
+            Err(error) if matches!(error.raw_os_error(), Some(EACCES | EINVAL | ENOENT)) => {}
+            other => other?,
+        }
     }
     Ok(())
 }
+
+const ENOENT: i32 = nix::errno::Errno::ENOENT as i32;
+const EACCES: i32 = nix::errno::Errno::EACCES as i32;
+const EINVAL: i32 = nix::errno::Errno::EINVAL as i32;
 
 /// Binds one file or folder as it is.
 pub(super) fn bind(source: &Path, at: &Path) -> io::Result<()> {
@@ -188,14 +197,14 @@ pub(super) fn restrict(at: &Path, flags: MsFlags) -> io::Result<()> {
     Ok(mount(None::<&str>, at, None::<&str>, all, None::<&str>)?)
 }
 
-/// A mount and those in it.
+/// The mounts below a place.
 fn mounts_below(at: &Path) -> io::Result<Vec<PathBuf>> {
     let table = std::fs::read_to_string("/proc/self/mountinfo")?;
     let mut places: Vec<PathBuf> = table
         .lines()
         .filter_map(|line| line.split(' ').nth(4))
         .map(unescape)
-        .filter(|place| place.starts_with(at))
+        .filter(|place| place.starts_with(at) && place != at)
         .collect();
     places.dedup();
     Ok(places)

@@ -10,6 +10,7 @@ use crate::world::{Test, World, block_on};
 pub const TESTS: &[Test] = &[
     ("writes_stay_in_the_container", || block_on(writes_stay_in_the_container())),
     ("mounts_are_where_they_were_asked_for", || block_on(mounts_are_where_they_were_asked_for())),
+    ("the_hosts_root_can_be_mounted_with_all_in_it", || block_on(the_hosts_root_can_be_mounted())),
     ("an_image_is_a_root_of_its_own", || block_on(an_image_is_a_root_of_its_own())),
     ("an_image_is_read_where_nothing_can_lie_over_it", || block_on(an_image_is_read_only())),
     ("a_package_lies_over_the_host", || block_on(a_package_lies_over_the_host())),
@@ -81,6 +82,17 @@ async fn mounts_are_where_they_were_asked_for() {
     let (exit, said) = world.run("m", spec).await.expect("it runs");
     assert_eq!((exit.code, said.as_str()), (0, "content10.1.2.3 namecontentcontent\ncontentmerged"));
     assert_eq!(fs::read_to_string(source.join("new")).expect("a file"), "new\n");
+    world.end().await;
+}
+
+async fn the_hosts_root_can_be_mounted() {
+    let world = World::new("host").await;
+    let script = "test -e /host/etc/passwd && test -d /host/proc/1 && test -c /host/dev/null && echo there; \
+                  for d in /host/tmp /host/dev/shm; do (echo x > $d/windlass-mark) 2>/dev/null && echo wrote $d; done; true";
+    let spec =
+        Spec { mounts: vec![Mount::read_only("/", "/host")], ..world.spec("h", &["sh", "-c", script]) };
+    let (exit, said) = world.run("h", spec).await.expect("it runs");
+    assert_eq!((exit.code, said.as_str()), (0, "there"));
     world.end().await;
 }
 
