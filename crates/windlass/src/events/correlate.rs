@@ -29,6 +29,8 @@ pub(super) struct Correlator {
     instance: String,
     series: BTreeMap<SeriesKey, Series>,
     buckets: BTreeMap<ObjectId, Bucket>,
+    /// The number of the last event.
+    last: Option<u64>,
 }
 
 /// What to do with a report.
@@ -70,6 +72,7 @@ impl Correlator {
             instance: cut(instance, 128).to_owned(),
             series: BTreeMap::new(),
             buckets: BTreeMap::new(),
+            last: None,
         }
     }
 
@@ -123,7 +126,7 @@ impl Correlator {
 
     #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
     fn event(
-        &self,
+        &mut self,
         regarding: ObjectReference,
         kind: EventType,
         reason: String,
@@ -132,11 +135,12 @@ impl Correlator {
         wall: Timestamp,
         random: u64,
     ) -> api::Event {
+        let number = self.number(wall, random);
         // Events of objects of the cluster live in the namespace `default`.
         let namespace = regarding.namespace.clone().filter(|namespace| !namespace.is_empty());
         api::Event {
             metadata: ObjectMeta {
-                name: Some(name(regarding.name.as_deref().unwrap_or_default(), random)),
+                name: Some(name(regarding.name.as_deref().unwrap_or_default(), number)),
                 namespace: Some(namespace.unwrap_or_else(|| "default".to_owned())),
                 ..ObjectMeta::default()
             },
@@ -151,6 +155,16 @@ impl Correlator {
             type_: Some(kind.text().to_owned()),
             ..api::Event::default()
         }
+    }
+
+    /// The number in the name of an event: it grows with time, since kubectl shows the events of an object in the order of
+    /// their names. The last bits are random, so that others who tell of the same object at the same time have other names.
+    fn number(&mut self, wall: Timestamp, random: u64) -> u64 {
+        const RANDOM_BITS: u32 = 16;
+        let now = u64::try_from(wall.as_nanosecond()).unwrap_or_default() >> RANDOM_BITS;
+        let tick = self.last.map_or(now, |last| now.max(last + 1));
+        self.last = Some(tick);
+        (tick << RANDOM_BITS) | (random & ((1 << RANDOM_BITS) - 1))
     }
 }
 
@@ -205,9 +219,9 @@ fn object_id(object: &ObjectReference) -> ObjectId {
 }
 
 /// The object's name and a number. Names of some kinds (`system:node` of a ClusterRole) are none for an event.
-fn name(object: &str, random: u64) -> String {
+fn name(object: &str, number: u64) -> String {
     const NAME_MAX: usize = 253;
-    let number = format!("{random:016x}");
+    let number = format!("{number:016x}");
     let valid = !object.is_empty()
         && object.len() + 1 + number.len() <= NAME_MAX
         && object.split('.').all(|label| {
@@ -308,6 +322,22 @@ mod tests {
         assert!(!sent("one", 100, at(299)));
         assert!(sent("one", 101, at(300)));
         assert!(!sent("one", 102, at(301)));
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_time() {
+        let mut all = Correlator::new("foobar", "foobar-1");
+        let mut names = Vec::new();
+        for (number, random) in [(0, 9), (0, 7), (0, 3), (1, 1)] {
+            let wall = START + Duration::from_secs(number);
+            let Decision::Send(event) =
+                all.observe(report("one", &format!("to {}", names.len())), at(0), wall, random)
+            else {
+                panic!("not sent")
+            };
+            names.push(event.metadata.name.unwrap());
+        }
+        assert!(names.is_sorted() && names[2] != names[3], "{names:?}");
     }
 
     #[test]
