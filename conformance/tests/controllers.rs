@@ -36,19 +36,16 @@ fn daemonset() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn job() {
     replay("job");
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn cronjob() {
     replay("cronjob");
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn ttl() {
     replay("ttl");
 }
@@ -82,13 +79,12 @@ fn disruption() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
+#[ignore = "until Secrets get tokens, and there is an authority to publish"]
 fn serviceaccount() {
     replay("serviceaccount");
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn node() {
     replay("node");
 }

@@ -207,6 +207,7 @@ fn value(words: &Words, key: &str, from: &Value) -> Value {
         Value::Object(map) if key == "data" && map.contains_key("token") => {
             Value::Object(map.keys().map(|name| (name.clone(), json!("<secret>"))).collect())
         }
+        Value::String(_) if key == "resourceVersion" => json!("<version>"),
         Value::String(text) => Value::String(words.text(text)),
         Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => json!("<port>"),
         Value::Array(items) if key == "conditions" => {
@@ -225,7 +226,13 @@ fn value(words: &Words, key: &str, from: &Value) -> Value {
             // Nobody promises an order of these.
             if matches!(
                 key,
-                "endpoints" | "addresses" | "notReadyAddresses" | "succeeded" | "failed" | "active"
+                "endpoints"
+                    | "addresses"
+                    | "notReadyAddresses"
+                    | "succeeded"
+                    | "failed"
+                    | "active"
+                    | "taints"
             ) {
                 items.sort_by_key(Value::to_string);
             }

@@ -11,6 +11,7 @@ mod history;
 mod job;
 mod labelled;
 mod namespace;
+mod node;
 mod nodes;
 mod pods;
 mod quantity;
@@ -42,7 +43,9 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("job", || Arc::new(job::Jobs::default())),
     ("namespace", || Arc::new(namespace::Namespaces)),
+    ("nodelifecycle", || Arc::new(node::NodeLifecycle::default())),
     ("persistentvolume-binder", || Arc::new(volumes::Binder)),
+    ("podgc", || Arc::new(node::PodGc::default())),
     ("pv-protection", || Arc::new(volumes::VolumeProtection)),
     ("pvc-protection", || Arc::new(volumes::ClaimProtection)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
@@ -50,5 +53,6 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
     ("root-ca-certificate-publisher", || Arc::new(RootCa::default())),
     ("serviceaccount", || Arc::new(serviceaccount::ServiceAccounts)),
+    ("taint-eviction", || Arc::new(node::TaintEviction::default())),
     ("ttl-after-finished", || Arc::new(ttl::TtlAfterFinished)),
 ];

@@ -7,6 +7,7 @@ mod endpoints;
 mod garbagecollector;
 mod job;
 mod namespace;
+mod node;
 mod replicaset;
 mod scheduler;
 mod serviceaccount;

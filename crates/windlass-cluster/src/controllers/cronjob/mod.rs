@@ -44,11 +44,11 @@ impl Controller for CronJobs {
             spec: &cron.spec,
             status: cron.status.clone().unwrap_or_default(),
         };
+        pass.clean_up(&jobs);
         if let Err(look_ups) = pass.take_stock(&jobs, view) {
             return Turn { look_ups, ..Turn::default() };
         }
         if cron.metadata.deletion_timestamp.is_none() {
-            pass.clean_up(&jobs);
             match view.refused().first() {
                 Some(refusal) if refusal.verb == "create" => {
                     let note = format!("Error creating job: {}", refusal.message);

@@ -98,8 +98,10 @@ impl<'a> Tally<'a> {
         let succeeded = before.or(&succeeded);
         let limit = self.spec.backoff_limit_per_index;
         let failed = limit.map(|limit| {
+            // What the status names was looked at when it was named: since then it may have been deleted for other reasons.
+            let fresh = tracked().filter(|pod| !self.uncounted_failed.contains(uid(pod)));
             let new: Indexes =
-                tracked().filter(|pod| self.index_failed(pod, limit)).filter_map(|pod| index(pod)).collect();
+                fresh.filter(|pod| self.index_failed(pod, limit)).filter_map(|pod| index(pod)).collect();
             Indexes::parse(failed.unwrap_or_default(), completions).or(&new)
         });
         let held = failed.as_ref().map(|failed| self.held(&succeeded, failed)).unwrap_or_default();
