@@ -17,6 +17,7 @@ pub mod controllers;
 pub mod explained;
 pub mod generate;
 pub mod kubectl;
+pub mod kubelet;
 pub mod local;
 pub mod operators;
 pub mod plant;

@@ -18,7 +18,7 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    controllers, explained, generate, kubectl, recorded, report, rules, servers, suite,
+    controllers, explained, generate, kubectl, kubelet, recorded, report, rules, servers, suite,
 };
 
 /// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
@@ -55,6 +55,9 @@ struct Args {
     /// Only these controllers, such as `deployment,job`. Of controllers.
     #[arg(long, value_delimiter = ',')]
     controller: Vec<String>,
+    /// The cluster with a node, such as that of `windlass up`. Of kubelet.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
     /// Where reports and the servers' data go [default: `conformance` in the target folder of this program]
     #[arg(long)]
     output: Option<PathBuf>,
@@ -78,6 +81,11 @@ enum Mode {
     Controllers,
     /// Record what kube-controller-manager leaves at the end of the scenarios, for `cargo test`.
     RecordControllers,
+    /// Play manifests to a cluster that has a node, and compare what becomes of the pods with what a real kubelet made of
+    /// them.
+    Kubelet,
+    /// Record what a real kubelet makes of them.
+    RecordKubelet,
 }
 
 #[tokio::main]
@@ -107,6 +115,14 @@ async fn run(args: Args) -> Result<bool> {
         let record = args.mode == Mode::RecordControllers;
         let choice = Choice { groups: args.controller, only: args.only, on: args.on, record };
         return controllers::run::run(&choice, &output.join("controllers")).await;
+    }
+    if matches!(args.mode, Mode::Kubelet | Mode::RecordKubelet) {
+        let kubeconfig = args.kubeconfig.context("--kubeconfig says which cluster")?;
+        let choice = kubelet::Choice { kubeconfig, only: args.only };
+        return match args.mode {
+            Mode::RecordKubelet => kubelet::record(&choice).await,
+            _ => kubelet::compare(&choice, &output.join("kubelet/differences.txt")).await,
+        };
     }
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = output.join("servers/recorded");

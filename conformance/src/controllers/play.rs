@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::api::{Api, Kind};
 use super::mirror::{Entry, Mirror, View};
-use super::normal::{self, Picture};
+use super::normal::Picture;
 use super::puppet::{self, Act};
 use super::scenario::{Delete, Pods, Scenario, Step};
 
@@ -24,10 +24,23 @@ pub struct Stage {
     pub mirror: Mirror,
     /// The time on its wall.
     pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Whether the puppet binds pods to nodes; else a scheduler does.
-    pub bind: bool,
+    /// Who moves pods.
+    pub node: Node,
+    /// What is compared of what is there.
+    pub picture: fn(&View, &str) -> Picture,
     /// Renews the leases of nodes that are alive.
     pub _heartbeats: JoinSet<()>,
+}
+
+/// Who moves pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// The puppet, which binds them too.
+    Puppet,
+    /// The puppet, after a scheduler has bound them.
+    ScheduledPuppet,
+    /// A node that is there.
+    Real,
 }
 
 /// What came of a scenario.
@@ -62,6 +75,11 @@ pub async fn play(stage: &Stage, scenario: &Scenario) -> Result<Played> {
     let mut player = Player { stage, scenario, namespace, acted: Instant::now(), played };
     // Controllers that give every namespace something come first.
     player.settle(scenario.quiet).await?;
+    if stage.node == Node::Real {
+        // Pods are refused until their account is there.
+        let account = |view: &View| matching(view, "serviceaccount/default").is_empty();
+        player.until(|view| account(view).then(|| "an account for pods".to_owned())).await?;
+    }
     for (index, step) in scenario.steps.iter().enumerate() {
         player.step(step).await.with_context(|| format!("{}, step {index}", scenario.full_name()))?;
     }
@@ -83,10 +101,23 @@ impl Player<'_> {
                     self.stage.api.merge(&self.path(what)?, &self.expand(patch)).await?;
                 }
             }
+            Step::Strategic(patches) => {
+                let content = "application/strategic-merge-patch+json";
+                for (what, patch) in patches {
+                    let (path, patch) = (self.path(what)?, self.expand(patch));
+                    self.stage.api.send(Method::PATCH, &path, content, &patch).await?;
+                }
+            }
             Step::Status(patches) => {
                 for (what, patch) in patches {
                     let patch = json!({"status": self.expand(patch)});
                     self.stage.api.merge(&format!("{}/status", self.path(what)?), &patch).await?;
+                }
+            }
+            Step::StrategicStatus(patches) => {
+                for (what, patch) in patches {
+                    let patch = json!({"status": self.expand(patch)});
+                    self.set_status(&self.path(what)?, &patch).await?;
                 }
             }
             Step::Scale(replicas) => {
@@ -136,7 +167,7 @@ impl Player<'_> {
 
     fn picture(&mut self, name: &str) {
         let view = self.stage.mirror.view(&self.namespace);
-        self.played.pictures.insert(name.to_owned(), normal::picture(&view, &self.namespace));
+        self.played.pictures.insert(name.to_owned(), (self.stage.picture)(&view, &self.namespace));
     }
 
     /// Waits until there is nothing to say against what is there, looking only when nothing happens.
@@ -204,8 +235,12 @@ impl Player<'_> {
 
     /// Lets the puppet do one thing; whether it did.
     async fn act(&mut self) -> Result<bool> {
+        if self.stage.node == Node::Real {
+            return Ok(false);
+        }
         let view = self.stage.mirror.view(&self.namespace);
-        let Some((pod, act)) = puppet::next(&view, self.stage.bind, (self.stage.now)()) else {
+        let bind = self.stage.node == Node::Puppet;
+        let Some((pod, act)) = puppet::next(&view, bind, (self.stage.now)()) else {
             return Ok(false);
         };
         self.do_to_pod(pod, act).await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -32,7 +32,15 @@ fn file(scenario: &Scenario) -> PathBuf {
 /// # Errors
 /// When the file cannot be written.
 pub fn write(scenario: &Scenario, pictures: &BTreeMap<String, Picture>) -> Result<()> {
-    let mut text = format!("{{\"reference\": {:?}, \"pictures\": {{\n", REFERENCE);
+    write_to(&file(scenario), REFERENCE, pictures)
+}
+
+/// Writes pictures to a file, an object a line.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_to(file: &Path, reference: &str, pictures: &BTreeMap<String, Picture>) -> Result<()> {
+    let mut text = format!("{{\"reference\": {reference:?}, \"pictures\": {{\n");
     for (index, (name, picture)) in pictures.iter().enumerate() {
         let comma = if index == 0 { "" } else { ",\n" };
         write!(text, "{comma}{}: {{", serde_json::to_string(name)?)?;
@@ -43,9 +51,8 @@ pub fn write(scenario: &Scenario, pictures: &BTreeMap<String, Picture>) -> Resul
         text.push_str("\n}");
     }
     text.push_str("\n}}\n");
-    let file = file(scenario);
     fs::create_dir_all(file.parent().context("the folder of a group")?)?;
-    fs::write(&file, text).with_context(|| file.display().to_string())
+    fs::write(file, text).with_context(|| file.display().to_string())
 }
 
 /// What was recorded of a scenario.
@@ -53,9 +60,14 @@ pub fn write(scenario: &Scenario, pictures: &BTreeMap<String, Picture>) -> Resul
 /// # Errors
 /// When nothing was, or it is broken.
 pub fn read(scenario: &Scenario) -> Result<Recording> {
-    let file = file(scenario);
-    let text = fs::read_to_string(&file).with_context(|| {
-        format!("{} is missing: `make conformance ARGS=record-controllers`", file.display())
-    })?;
+    read_from(&file(scenario))
+}
+
+/// What was recorded in a file.
+///
+/// # Errors
+/// When nothing was, or it is broken.
+pub fn read_from(file: &Path) -> Result<Recording> {
+    let text = fs::read_to_string(file).with_context(|| format!("{} was not recorded", file.display()))?;
     serde_json::from_str(&text).with_context(|| file.display().to_string())
 }

@@ -82,8 +82,12 @@ pub enum Step {
     Apply(Vec<Value>),
     /// Merge patches.
     Patch(BTreeMap<String, Value>),
+    /// Strategic merge patches: lists are merged by their keys.
+    Strategic(BTreeMap<String, Value>),
     /// Merge patches of the status.
     Status(BTreeMap<String, Value>),
+    /// Strategic merge patches of the status.
+    StrategicStatus(BTreeMap<String, Value>),
     /// Numbers of replicas, by the scale subresource.
     Scale(BTreeMap<String, u32>),
     /// An object is deleted.
@@ -164,9 +168,16 @@ pub fn groups() -> Result<Vec<Group>> {
 /// # Errors
 /// When a file is broken.
 pub fn of_group(group: &str) -> Result<Vec<Scenario>> {
+    of_folder(&folder().join(group), group)
+}
+
+/// The scenarios of a folder, by name.
+///
+/// # Errors
+/// When a file is broken.
+pub fn of_folder(folder: &Path, group: &str) -> Result<Vec<Scenario>> {
     let mut files = Vec::new();
-    let folder = folder().join(group);
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
             files.push(path);

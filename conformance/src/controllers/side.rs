@@ -7,13 +7,15 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use windlass::Env;
+use windlass_cluster::controllers::RootCa;
 use windlass_cluster::{Controllers, Running};
 use windlass_testing::{Clock, TestCluster};
 
 use super::api::Api;
 use super::heart;
 use super::mirror::Mirror;
-use super::play::Stage;
+use super::normal;
+use super::play::{Node, Stage};
 use super::scenario::Group;
 use crate::servers::{self, Server};
 
@@ -60,7 +62,7 @@ impl Side {
     /// # Errors
     /// When a program is missing or does not come up, or a controller is not there.
     pub async fn ours(group: &Group, folder: &Path) -> Result<Side> {
-        let controllers = Controllers::named(&group.ours)?;
+        let controllers = controllers(group)?;
         let server = fresh(folder).await?;
         let client = client(&server.kubeconfig).await?;
         let running = controllers.start(client.clone(), &Env::system());
@@ -76,7 +78,7 @@ impl Side {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().context("a time")?;
         let env = Env::seeded(1, start);
         let cluster = TestCluster::builder().seed(1).clock(Clock::runtime(start)).start().await;
-        let running = Controllers::named(&group.ours)?.start(cluster.client(), &env);
+        let running = controllers(group)?.start(cluster.client(), &env);
         let stage = stage(cluster.client(), group, move || env.now());
         Ok(Side { stage, running: Some(running), _server: None, _cluster: Some(cluster) })
     }
@@ -90,11 +92,30 @@ impl Side {
 }
 
 fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Stage {
+    let node = if group.scheduler { Node::ScheduledPuppet } else { Node::Puppet };
     let api = Api::new(client);
     let mirror = Mirror::start(&api);
     let now = Arc::new(now);
     let heartbeats = heart::start(&api, &mirror, now.clone());
-    Stage { api, mirror, now: Box::new(move || now()), bind: !group.scheduler, _heartbeats: heartbeats }
+    Stage {
+        api,
+        mirror,
+        now: Box::new(move || now()),
+        node,
+        picture: normal::picture,
+        _heartbeats: heartbeats,
+    }
+}
+
+/// Our controllers of a group. The one that hands out the certificate of the server is given one.
+fn controllers(group: &Group) -> Result<Controllers> {
+    const ROOT_CA: &str = "root-ca-certificate-publisher";
+    let (given, others): (Vec<&String>, Vec<&String>) = group.ours.iter().partition(|name| *name == ROOT_CA);
+    let controllers = Controllers::named(others)?;
+    Ok(match given.is_empty() {
+        true => controllers,
+        false => controllers.with(RootCa::new("-----BEGIN CERTIFICATE-----\n")),
+    })
 }
 
 async fn fresh(folder: &Path) -> Result<Server> {
@@ -102,7 +123,8 @@ async fn fresh(folder: &Path) -> Result<Server> {
     servers::reference(folder).await
 }
 
-async fn client(kubeconfig: &Path) -> Result<kube::Client> {
+/// A client of the administrator of a kubeconfig.
+pub(crate) async fn client(kubeconfig: &Path) -> Result<kube::Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
