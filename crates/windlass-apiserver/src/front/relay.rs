@@ -5,6 +5,13 @@
 //!        ◄── answer, piece by piece ──┘
 //!        ◄═══ bytes both ways, once the connection has changed its protocol ═══►
 //! ```
+//!
+//! # Caveats
+//! - kube-apiserver speaks SPDY to kubelets for clients that speak WebSocket. Here the node speaks what the client
+//!   speaks; a kubelet that does not know the client's version refuses, and kubectl then tries SPDY by itself.
+//! - Links in pages that come through a proxy are not rewritten.
+//! - A node is asked at its own port only, but also where its address is this machine's own, which kube-apiserver refuses
+//!   for `nodes/proxy`.
 
 use std::io;
 use std::pin::Pin;
