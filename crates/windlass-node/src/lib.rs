@@ -1,5 +1,6 @@
 //! A Kubernetes node whose pods are processes of this machine.
 
+pub mod folders;
 pub mod image;
 pub mod logs;
 pub mod network;

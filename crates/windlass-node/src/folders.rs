@@ -1,0 +1,138 @@
+//! The folders of volumes that were made for claims: removed when their volume goes.
+//!
+//! A PersistentVolume of ours is held by a finalizer until its folder is gone, so that no data is left behind that nobody
+//! knows of. What is not below the folder of all volumes is never touched, whatever an object says.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use tokio::sync::Notify;
+use windlass::Env;
+use windlass::cache::{Cache, Declared, Delta, Informer, Subscriber};
+
+/// Who makes such volumes: the `provisioner` of their class.
+pub const PROVISIONER: &str = "windlass.dev/folder";
+
+/// The finalizer that holds a volume until its folder is gone.
+const FINALIZER: &str = "windlass.dev/folder";
+
+/// After a folder that could not be removed, or a server that did not hear of it.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The folders of volumes of one machine.
+#[derive(Debug)]
+pub struct Folders {
+    volumes: Informer<PersistentVolume>,
+    root: PathBuf,
+}
+
+impl Folders {
+    /// Those below this folder.
+    pub fn declare(cache: &Cache, root: PathBuf) -> Folders {
+        Folders { volumes: cache.declare(Declared::typed()), root }
+    }
+
+    /// Removes folders as their volumes go, until it is dropped.
+    pub async fn run(self, client: kube::Client, env: Env) {
+        let wake = Arc::new(Wake::default());
+        self.volumes.subscribe(wake.clone());
+        loop {
+            let mut failed = false;
+            for volume in self.volumes.list(None) {
+                let Some(folder) = doomed(&volume, &self.root) else { continue };
+                if let Err(error) = remove(&client, &volume, &folder).await {
+                    tracing::warn!(folder = %folder.display(), %error, "the folder of a volume stays for now");
+                    failed = true;
+                }
+            }
+            tokio::select! {
+                biased;
+                () = wake.0.notified() => {}
+                () = env.sleep(RETRY), if failed => {}
+            }
+        }
+    }
+}
+
+/// The folder that has to go before a volume can.
+fn doomed(volume: &PersistentVolume, root: &Path) -> Option<PathBuf> {
+    volume.metadata.deletion_timestamp.as_ref()?;
+    let held = volume.metadata.finalizers.iter().flatten();
+    // Whoever else holds it still wants something of it.
+    if held.clone().count() != 1 || held.into_iter().any(|name| name != FINALIZER) {
+        return None;
+    }
+    let path = PathBuf::from(&volume.spec.as_ref()?.host_path.as_ref()?.path);
+    let inside = path.strip_prefix(root).ok()?;
+    let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
+    (plain && inside.components().next().is_some()).then_some(path)
+}
+
+async fn remove(client: &kube::Client, volume: &PersistentVolume, folder: &Path) -> Result<(), Error> {
+    match tokio::fs::remove_dir_all(folder).await {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::Folder(error)),
+        _ => {}
+    }
+    let Some(name) = &volume.metadata.name else { return Ok(()) };
+    let patch = json!({"metadata": {
+        "uid": volume.metadata.uid, "resourceVersion": volume.metadata.resource_version, "finalizers": null,
+    }});
+    let volumes: Api<PersistentVolume> = Api::all(client.clone());
+    match volumes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+        // It changed, and the change wakes us; or it is gone.
+        Err(kube::Error::Api(refused)) if refused.is_conflict() || refused.is_not_found() => Ok(()),
+        released => released.map(|_| ()).map_err(Error::Release),
+    }
+}
+
+/// Why a volume is still there.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("its files cannot be removed: {0}")]
+    Folder(io::Error),
+    #[error("it is not released: {0}")]
+    Release(kube::Error),
+}
+
+#[derive(Debug, Default)]
+struct Wake(Notify);
+
+impl Subscriber<PersistentVolume> for Wake {
+    fn changed(&self, _: &Delta<PersistentVolume>) {
+        self.0.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn volume(deleted: bool, finalizers: &[&str], path: &str) -> PersistentVolume {
+        let mut volume = json!({
+            "metadata": {"name": "pvc-1", "finalizers": finalizers},
+            "spec": {"hostPath": {"path": path}},
+        });
+        if deleted {
+            volume["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        serde_json::from_value(volume).unwrap()
+    }
+
+    #[test]
+    fn a_folder_goes_with_its_volume_and_nothing_else_does() {
+        let root = Path::new("/data/volumes");
+        let check = |deleted, finalizers: &[&str], path| doomed(&volume(deleted, finalizers, path), root);
+        assert_eq!(check(true, &[FINALIZER], "/data/volumes/pvc-1"), Some("/data/volumes/pvc-1".into()));
+        assert_eq!(check(false, &[FINALIZER], "/data/volumes/pvc-1"), None);
+        assert_eq!(check(true, &[], "/data/volumes/pvc-1"), None);
+        assert_eq!(check(true, &[FINALIZER, "kubernetes.io/pv-protection"], "/data/volumes/pvc-1"), None);
+        for path in ["/data/volumes", "/data", "/etc", "/data/volumes/../store", "volumes/pvc-1"] {
+            assert_eq!(check(true, &[FINALIZER], path), None, "{path}");
+        }
+    }
+}
