@@ -9,18 +9,22 @@ export WINDLASS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/windlass
 # Arguments for the program behind `up`, `bench`, `conformance` and `soak`: make conformance ARGS='--seed 7'
 ARGS ?=
 
+# The operators that there are, by the names of their packages.
+operators = $(patsubst operators/%/Cargo.toml,%-operator,$(wildcard operators/*/Cargo.toml))
+
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Bring Go (where missing), kubectl 1.36 and etcd 3.5/3.6/3.7 into ~/.cache/windlass: minutes once, then nothing
 	@tools/setup
 
-up: ## Run the API server in the foreground; its kubeconfig is ./windlass.kubeconfig (make up ARGS='--port 6443')
-	@tools/setup rust kubectl
-	cargo run --release -p windlass-cli -- apiserver --kubeconfig windlass.kubeconfig $(ARGS)
+up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up ARGS='--nodes 3 --fresh')
+	@tools/setup rust kubectl network nginx
+	cargo build --release -p windlass-cli $(operators:%=-p %)
+	@exec "$${CARGO_TARGET_DIR:-target}/release/windlass" up --operators all --apply samples/ $(ARGS)
 
 test: ## Run all tests of the workspace
-	@tools/setup rust kubectl
+	@tools/setup rust kubectl network nginx
 	cargo test --workspace
 
 lint: ## Check formatting, clippy, documentation, licences and sources of dependencies

@@ -206,7 +206,7 @@ impl Cluster {
             show.done(&format!("applied: {}", applied.join(", ")));
         }
         for operator in &operators {
-            nodes::add_image(operator)?;
+            operator.add_image(&nodes::images())?;
             let installed = operator.documents()?;
             show.step(&operator.name, apply::apply(&api.server, &installed)).await?;
             show.done(&format!("operator {}: applied", operator.name));

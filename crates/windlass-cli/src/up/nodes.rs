@@ -1,10 +1,12 @@
 //! The nodes of a cluster: the sandbox that all pods are in, the network, and each node's pods, endpoint and heartbeat.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api as Resources, DeleteParams, ListParams, Patch, PatchParams};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::{Api as Resources, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +15,7 @@ use windlass::cache::Cache;
 use windlass::env::Task;
 use windlass::events::Recorder;
 use windlass::metrics::Metrics;
+use windlass_node::folders::{self, Folders};
 use windlass_node::image::Images;
 use windlass_node::network::addresses::{DNS_SERVICE, FABRIC};
 use windlass_node::network::{DOMAIN, Host, Network, dns, run_rules};
@@ -25,7 +28,6 @@ use windlass_sandbox::{Options, Sandbox};
 use super::apply::{self, Document};
 use super::failure::Failure;
 use super::folder::Folder;
-use super::operators::Operator;
 use super::server::Api;
 
 /// Nodes at work.
@@ -60,13 +62,15 @@ impl Nodes {
         api.serve(network.listen_api().await.map_err(Failure::Network)?, env);
         let listening = network.listen_dns().await.map_err(Failure::Network)?;
         apply::apply(&api.server, &dns_service()).await?;
-
+        let volumes = folder.join("volumes");
         let client = api.client(env);
+        ensure_class(&client, &volumes).await;
         let told = CancellationToken::new();
         let (recorder, events) =
             Recorder::start(client.clone(), env, &Metrics::new(), "kubelet", "windlass", told.clone());
         let cache = Cache::new("windlass-node");
         let known = dns::Cached::declare(&cache);
+        let folders = Folders::declare(&cache, volumes);
         let host = Host {
             network: network.clone(),
             known: known.clone(),
@@ -79,6 +83,7 @@ impl Nodes {
             env.spawn("rules of Services", run_rules(network.clone(), known.clone(), env.clone())),
             env.spawn("dns", dns::serve(listening, known, env.clone())),
             env.spawn("ports of this machine", host.run()),
+            env.spawn("folders of volumes", folders.run(client, env.clone())),
         ];
         let mut nodes = Nodes {
             sandbox,
@@ -106,7 +111,7 @@ impl Nodes {
         let ground = Ground {
             runtime: Arc::new(self.sandbox.clone()),
             network: Arc::new(self.network.pods(name, own.join("addresses.json")).map_err(Failure::Network)?),
-            images: Images::open(images()),
+            images: images(),
             recorder: self.recorder.clone(),
         };
         let options = pod::Options {
@@ -210,6 +215,28 @@ pub async fn forget_others(client: &kube::Client, count: u16) {
     }
 }
 
+/// The class of volumes that are folders of this machine: that of claims which name none. One that is there stays as it is.
+async fn ensure_class(client: &kube::Client, volumes: &Path) {
+    let class = json!({
+        "metadata": {
+            "name": "standard",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": folders::PROVISIONER,
+        "parameters": {"path": volumes.join("{volume}")},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
+    });
+    let class: StorageClass = serde_json::from_value(class).expect("this is a StorageClass");
+    let classes: Resources<StorageClass> = Resources::all(client.clone());
+    match classes.create(&PostParams::default(), &class).await {
+        Err(kube::Error::Api(refused)) if refused.is_already_exists() => {}
+        Err(error) => tracing::warn!(%error, "there is no class of volumes"),
+        Ok(_) => {}
+    }
+}
+
 /// The Service by which pods find DNS, and who answers for it: this process.
 fn dns_service() -> Vec<Document> {
     let metadata = json!({
@@ -241,24 +268,7 @@ fn dns_service() -> Vec<Document> {
     [service, slice].map(|object| Document { source: "windlass up".to_owned(), number: 1, object }).into()
 }
 
-/// Lets the image store know an operator's program.
-pub fn add_image(operator: &Operator) -> Result<(), Failure> {
-    let folder = images().join(format!("operator-{}", operator.name));
-    let text = serde_json::to_vec_pretty(&operator.manifest()).expect("a manifest is JSON");
-    let written =
-        std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(folder.join("image.json"), text));
-    written.map_err(|error| Failure::Operator {
-        name: operator.name.clone(),
-        message: format!("its image cannot be written to {}: {error}", folder.display()),
-    })
-}
-
-/// The folder of images, where set-up puts them.
-fn images() -> std::path::PathBuf {
-    let from =
-        |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
-    let cache = from("WINDLASS_CACHE")
-        .or_else(|| Some(from("XDG_CACHE_HOME")?.join("windlass")))
-        .or_else(|| Some(from("HOME")?.join(".cache/windlass")));
-    cache.unwrap_or_default().join("images")
+/// The images of this machine, where set-up puts them.
+pub fn images() -> Images {
+    Images::open(Images::default_folder().unwrap_or_default())
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
+use windlass_node::image::Images;
 
 use super::apply::{self, Document};
 use super::failure::Failure;
@@ -29,15 +30,12 @@ impl Operator {
         format!("windlass.local/{}{SUFFIX}:{}", self.name, env!("CARGO_PKG_VERSION"))
     }
 
-    /// What the image store says of that image: the program of this machine, and nothing else of its own.
-    pub fn manifest(&self) -> serde_json::Value {
-        let target = format!("/usr/local/bin/{}{SUFFIX}", self.name);
-        json!({
-            "names": [self.image()],
-            "binds": [{"source": self.program, "target": target}],
-            "entrypoint": [target],
-            "cmd": [], "env": [], "cwd": "/", "user": "",
-            "from": format!("{} by windlass up", self.program.display()),
+    /// Lets the image store know its program.
+    pub fn add_image(&self, images: &Images) -> Result<(), Failure> {
+        let added = images.add(&self.image(), std::slice::from_ref(&self.program));
+        added.map(|_| ()).map_err(|error| Failure::Operator {
+            name: self.name.clone(),
+            message: format!("its image cannot be added: {error}"),
         })
     }
 

@@ -19,21 +19,21 @@ pub fn summary(documents: &[Document], kubeconfig: &Path, args: &Args) -> String
         };
         (text(&object["kind"]).to_lowercase(), text(&object["metadata"]["name"]), namespace)
     };
-    let of = |kinds: &[&str]| {
-        documents
-            .iter()
-            .map(|document| &document.object)
-            .find(|object| kinds.contains(&text(&object["kind"]).as_str()))
+    let first = |kind: &str, is: fn(&Value) -> bool| {
+        documents.iter().map(|document| &document.object).find(|object| object["kind"] == kind && is(object))
     };
-    if let Some(service) = of(&["Service"]).filter(|service| service["spec"]["clusterIP"] != "None") {
+    if let Some(service) = first("Service", |service| service["spec"]["clusterIP"] != "None") {
         let (kind, name, namespace) = named(service);
-        let port = &service["spec"]["ports"][0]["port"];
-        lines.push((
-            format!("kubectl port-forward{namespace} {kind}/{name} 8080:{port}"),
-            "talk to it at 127.0.0.1:8080",
-        ));
+        let port = &service["spec"]["ports"][0];
+        lines.push(match (&port["port"], &port["nodePort"]) {
+            (port, Value::Null) => (
+                format!("kubectl port-forward{namespace} {kind}/{name} 8080:{port}"),
+                "talk to it at 127.0.0.1:8080",
+            ),
+            (_, port) => (format!("curl http://127.0.0.1:{port}"), "talk to it"),
+        });
     }
-    match of(&["Deployment", "StatefulSet"]) {
+    match first("Deployment", |_| true).or_else(|| first("StatefulSet", |_| true)) {
         Some(workload) => {
             let (kind, name, namespace) = named(workload);
             let labels = workload["spec"]["selector"]["matchLabels"].as_object();

@@ -38,28 +38,29 @@ impl Cluster {
         said
     }
 
-    /// Runs a line of shell in which `kubectl` speaks to the cluster; whether it succeeded, and all that it printed.
+    /// Runs kubectl; whether it succeeded, and all that it printed.
     pub fn try_kubectl(&self, arguments: &str) -> (bool, String) {
+        let output = self.command(&format!("exec 2>&1\nkubectl {arguments}")).output().expect("bash runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A line of shell in which `kubectl` speaks to the cluster.
+    pub fn command(&self, script: &str) -> Command {
         let kubectl = kubectl();
-        let script = format!("exec 2>&1\n{} {arguments}", kubectl.display());
-        let output = Command::new("bash")
+        let script = format!("kubectl() {{ {} \"$@\"; }}\n{script}", kubectl.display());
+        let mut command = Command::new("bash");
+        command
             .args(["-c", &script])
             .env("KUBECONFIG", self.folder.join("data/kubeconfig"))
-            .current_dir(&self.folder)
-            .output()
-            .expect("bash runs");
-        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+            .current_dir(&self.folder);
+        command
     }
 
     /// Sends a signal by its name, and waits for the end.
     pub fn end(mut self, signal: &str) -> ExitStatus {
-        self.signal(signal);
-        self.child.wait().expect("it is our child")
-    }
-
-    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.expect("kill runs").success());
+        self.child.wait().expect("it is our child")
     }
 }
 
@@ -72,7 +73,7 @@ impl Drop for Cluster {
 }
 
 /// kubectl, where set-up puts it.
-fn kubectl() -> PathBuf {
+pub fn kubectl() -> PathBuf {
     let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/setup");
     let path = Command::new(setup).args(["--path", "kubectl"]).output().expect("tools/setup runs");
     let path = PathBuf::from(String::from_utf8_lossy(&path.stdout).trim());
