@@ -4,6 +4,7 @@ mod claim;
 mod cronjob;
 mod daemonset;
 mod deployment;
+mod disruption;
 mod endpoints;
 mod garbagecollector;
 mod hash;
@@ -38,7 +39,9 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
     ("cronjob", || Arc::new(cronjob::CronJobs)),
     ("deployment", || Arc::new(deployment::Deployments)),
+    ("disruption", || Arc::new(disruption::Disruption)),
     ("endpoints", || Arc::new(endpoints::LegacyEndpoints)),
+    ("endpointslicemirroring", || Arc::new(endpoints::EndpointSliceMirroring)),
     ("endpointslice", || Arc::new(endpoints::EndpointSlices)),
     ("garbagecollector", || Arc::new(garbagecollector::GarbageCollector::default())),
     ("job", || Arc::new(job::Jobs::default())),

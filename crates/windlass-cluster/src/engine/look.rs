@@ -32,8 +32,31 @@ pub enum LookUp {
         /// Their namespace; `None` for all of them.
         namespace: Option<String>,
     },
+    /// How many replicas an object wants, by its scale subresource.
+    Scale {
+        /// Its kind.
+        kind: Kind,
+        /// Which one.
+        key: ObjectKey,
+    },
     /// All kinds that the server serves.
     Kinds,
+}
+
+/// What the server said of the scale of one object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaled<'a> {
+    /// It was not asked: [ask](super::Turn::look_up).
+    NotYet,
+    /// There is no object of that name.
+    Missing,
+    /// It is there.
+    There {
+        /// The uid of the object.
+        uid: &'a str,
+        /// How many replicas it wants.
+        replicas: i32,
+    },
 }
 
 /// What the server said of one object.
@@ -65,6 +88,8 @@ pub struct Answers {
     objects: BTreeMap<String, Option<Box<ObjectMeta>>>,
     /// By path.
     lists: BTreeMap<String, Listed>,
+    /// By path: uid and replicas, nothing, or why not.
+    scales: BTreeMap<String, Result<Option<(String, i32)>, String>>,
     kinds: Option<Arc<Kinds>>,
 }
 
@@ -79,6 +104,15 @@ impl Answers {
 
     pub(super) fn objects(&self, kind: &Kind, namespace: Option<&str>) -> Option<&Listed> {
         self.lists.get(&kind.path(namespace, None))
+    }
+
+    pub(super) fn scale(&self, kind: &Kind, key: &ObjectKey) -> Result<Scaled<'_>, String> {
+        match self.scales.get(&kind.path(key.namespace(), Some(key.name()))) {
+            None => Ok(Scaled::NotYet),
+            Some(Ok(None)) => Ok(Scaled::Missing),
+            Some(Ok(Some((uid, replicas)))) => Ok(Scaled::There { uid, replicas: *replicas }),
+            Some(Err(why)) => Err(why.clone()),
+        }
     }
 
     pub(super) fn kinds(&self) -> Option<&Arc<Kinds>> {
@@ -99,6 +133,13 @@ impl Answers {
                 let path = kind.path(namespace.as_deref(), None);
                 if let Entry::Vacant(entry) = self.lists.entry(path) {
                     let answer = objects(client, entry.key()).await;
+                    entry.insert(answer);
+                }
+            }
+            LookUp::Scale { kind, key } => {
+                let path = kind.path(key.namespace(), Some(key.name()));
+                if let Entry::Vacant(entry) = self.scales.entry(path) {
+                    let answer = scale(client, kind, key.name(), entry.key()).await;
                     entry.insert(answer);
                 }
             }
@@ -133,6 +174,27 @@ async fn object(client: &Client, kind: &Kind, name: &str, path: &str) -> Result<
         // says something of the path, and that is no word on the object.
         Err(kube::Error::Api(status)) if status.code == 404 && names(&status, kind, name) => Ok(None),
         Err(source) => Err(Failure::Retry { what: format!("cannot look up {kind} {name}"), source }),
+    }
+}
+
+async fn scale(
+    client: &Client,
+    kind: &Kind,
+    name: &str,
+    path: &str,
+) -> Result<Option<(String, i32)>, String> {
+    match client.request::<Value>(get(&format!("{path}/scale"), "application/json")).await {
+        Ok(scale) => {
+            let replicas = scale["spec"]["replicas"].as_i64().and_then(|count| i32::try_from(count).ok());
+            Ok(Some((text(&scale["metadata"], "uid").to_owned(), replicas.unwrap_or_default())))
+        }
+        Err(kube::Error::Api(status)) if status.code == 404 && names(&status, kind, name) => Ok(None),
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            let group = kind.resource.group.as_str();
+            let dot = if group.is_empty() { "" } else { "." };
+            Err(format!("{}{dot}{group} does not implement the scale subresource", kind.resource.plural))
+        }
+        Err(error) => Err(error.to_string()),
     }
 }
 

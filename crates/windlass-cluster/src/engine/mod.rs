@@ -11,7 +11,7 @@ mod work;
 
 pub use discover::{Kinds, Served};
 pub(crate) use look::Answers;
-pub use look::{Listed, LookUp, Looked};
+pub use look::{Listed, LookUp, Looked, Scaled};
 pub(crate) use run::Runner;
 pub(crate) use send::Sender;
 pub use turn::{Delete, Propagation, Told, Turn, Write};

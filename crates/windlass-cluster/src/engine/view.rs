@@ -8,7 +8,7 @@ use windlass_core::{Kind, ObjectKey};
 
 use super::look::Answers;
 use super::wiring::BY_CONTROLLER;
-use super::{Kinds, Listed, Looked};
+use super::{Kinds, Listed, Looked, Scaled};
 
 /// The objects that the controllers watch, with their own writes already in them.
 ///
@@ -59,6 +59,14 @@ impl<'a> View<'a> {
     /// What the server itself says of a collection, where the step has [asked](super::LookUp::Objects).
     pub fn listed(&self, kind: &Kind, namespace: Option<&str>) -> Option<&'a Listed> {
         self.answers.objects(kind, namespace)
+    }
+
+    /// How many replicas an object wants, where the step has [asked](super::LookUp::Scale).
+    ///
+    /// # Errors
+    /// Why the server could not say.
+    pub fn scale(&self, kind: &Kind, key: &ObjectKey) -> Result<Scaled<'a>, String> {
+        self.answers.scale(kind, key)
     }
 
     /// The kinds that the server serves, where the step has [asked](super::LookUp::Kinds).

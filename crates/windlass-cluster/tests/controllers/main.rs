@@ -3,6 +3,7 @@
 mod cronjob;
 mod daemonset;
 mod deployment;
+mod disruption;
 mod endpoints;
 mod garbagecollector;
 mod job;

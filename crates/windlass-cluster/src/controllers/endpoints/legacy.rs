@@ -11,7 +11,7 @@ use windlass::events::Event;
 use windlass_core::ObjectKey;
 
 use super::subsets::{capped, is_over, repack};
-use super::{HEADLESS, TRIGGER};
+use super::{HEADLESS, LEADER, TRIGGER};
 use crate::controllers::pods;
 use crate::engine::{Controller, Refusal, Turn, View, Wiring};
 
@@ -24,8 +24,6 @@ const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const MANAGER: &str = "endpoint-controller";
 /// The annotation that tells that not all pods are there.
 const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
-/// The annotation of Endpoints that are a lock, which nobody's Service they are.
-const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
 impl Controller for LegacyEndpoints {
     fn name(&self) -> &'static str {
@@ -76,7 +74,7 @@ impl Controller for LegacyEndpoints {
         if !is_new && same {
             return turn;
         }
-        let trigger = trigger(&service, &before, is_new, &pods);
+        let trigger = trigger(&service, &before, is_new, &pods, &subsets);
         let mut endpoints = before.clone();
         let mut annotations = endpoints.metadata.annotations.take().unwrap_or_default();
         annotations.remove(TRIGGER);
@@ -126,7 +124,7 @@ fn labels(service: &Service, spec: &ServiceSpec) -> BTreeMap<String, String> {
 fn subsets(service: &Service, spec: &ServiceSpec, pods: &[Arc<Pod>]) -> Vec<EndpointSubset> {
     let unready_too = spec.publish_not_ready_addresses == Some(true);
     let mut subsets = Vec::new();
-    for pod in pods {
+    for pod in pods.iter().filter(|pod| super::is_there(pod)) {
         if pod.metadata.deletion_timestamp.is_some() && !unready_too {
             continue;
         }
@@ -173,23 +171,31 @@ fn address(service: &Service, spec: &ServiceSpec, pod: &Pod) -> Option<EndpointA
 }
 
 /// When that happened what the Endpoints follow now: the Service came, or one of the pods turned.
-fn trigger(service: &Service, before: &Endpoints, is_new: bool, pods: &[Arc<Pod>]) -> Option<Timestamp> {
+fn trigger(
+    service: &Service,
+    before: &Endpoints,
+    is_new: bool,
+    pods: &[Arc<Pod>],
+    wanted: &[EndpointSubset],
+) -> Option<Timestamp> {
     if is_new {
         return service.metadata.creation_timestamp.as_ref().map(|time| time.0);
     }
-    let mut known: BTreeMap<String, bool> = BTreeMap::new();
-    for subset in before.subsets.iter().flatten() {
+    let known = ready_by_name(before.subsets.as_deref().unwrap_or_default());
+    let wanted = ready_by_name(wanted);
+    super::turned(pods, &known, |name| wanted.contains_key(name))
+}
+
+/// The pods of some subsets, and whether they are ready.
+fn ready_by_name(subsets: &[EndpointSubset]) -> BTreeMap<String, bool> {
+    let mut pods = BTreeMap::new();
+    for subset in subsets {
         for (addresses, ready) in [(&subset.addresses, true), (&subset.not_ready_addresses, false)] {
-            let names =
-                addresses.iter().flatten().filter_map(|address| address.target_ref.as_ref()?.name.clone());
-            known.extend(names.map(|name| (name, ready)));
+            let targets = addresses.iter().flatten().filter_map(|address| address.target_ref.as_ref());
+            pods.extend(targets.filter_map(|pod| Some((pod.name.clone()?, ready))));
         }
     }
-    let turned = pods.iter().filter(|pod| {
-        let was = known.get(pod.metadata.name.as_deref().unwrap_or_default());
-        was != Some(&pods::is_ready(pod))
-    });
-    turned.filter_map(|pod| super::turned(pod)).min()
+    pods
 }
 
 fn tell(turn: &mut Turn, endpoints: &Endpoints, key: &ObjectKey, is_new: bool, refusal: &Refusal) {

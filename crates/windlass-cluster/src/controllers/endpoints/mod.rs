@@ -1,10 +1,12 @@
 //! Which pods a Service has: as EndpointSlices, and as Endpoints for those who read what is older.
 
 mod legacy;
+mod mirror;
 mod slices;
 mod subsets;
 
 pub(super) use legacy::LegacyEndpoints;
+pub(super) use mirror::EndpointSliceMirroring;
 pub(super) use slices::EndpointSlices;
 
 use std::collections::BTreeMap;
@@ -24,6 +26,13 @@ const TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 /// The label of what belongs to a Service without an address.
 const HEADLESS: &str = "service.kubernetes.io/headless";
 
+/// The label of a slice with the name of its Service.
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+/// The label of a slice with who keeps it.
+const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
+/// The annotation of Endpoints that are a lock, which nobody's Service they are.
+const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
+
 /// Services are keys, and a change of a pod is a look at each Service that selects it.
 fn declare(wiring: &mut Wiring) {
     wiring.keys::<Service>();
@@ -41,12 +50,15 @@ fn selector(service: &Service) -> Option<BTreeMap<String, String>> {
     spec.selector.clone().filter(|labels| !labels.is_empty())
 }
 
-/// The pods of a Service that may be among its endpoints.
+/// The pods that a Service selects.
 fn pods_of(view: &View<'_>, service: &Service) -> Vec<Arc<Pod>> {
     let namespace = service.metadata.namespace.as_deref().unwrap_or_default();
-    let mut all = labelled::pods(view, namespace, &selector(service).unwrap_or_default());
-    all.retain(|pod| !matches!(pods::phase(pod), "Failed" | "Succeeded") && addresses(pod).next().is_some());
-    all
+    labelled::pods(view, namespace, &selector(service).unwrap_or_default())
+}
+
+/// Whether a pod may be among the endpoints of a Service.
+fn is_there(pod: &Pod) -> bool {
+    !matches!(pods::phase(pod), "Failed" | "Succeeded") && addresses(pod).next().is_some()
 }
 
 /// The addresses of a pod.
@@ -86,7 +98,20 @@ fn is_headless(spec: &ServiceSpec) -> bool {
     spec.cluster_ip.as_deref().is_none_or(|ip| ip.is_empty() || ip == "None")
 }
 
-/// When a pod became ready, or stopped to be.
-fn turned(pod: &Pod) -> Option<Timestamp> {
-    pods::condition(pod, "Ready")?.last_transition_time.as_ref().map(|time| time.0)
+/// When the first of those pods turned that make a difference: ready, or no longer. `known` says what is written of them
+/// so far, `wanted` who is to be written.
+fn turned(
+    pods: &[Arc<Pod>],
+    known: &BTreeMap<String, bool>,
+    wanted: impl Fn(&str) -> bool,
+) -> Option<Timestamp> {
+    let new = pods.iter().filter(|pod| {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        match known.get(name) {
+            Some(was) => *was != pods::is_ready(pod),
+            None => wanted(name),
+        }
+    });
+    let time = |pod: &Arc<Pod>| Some(pods::condition(pod, "Ready")?.last_transition_time.as_ref()?.0);
+    new.filter_map(time).min()
 }

@@ -14,7 +14,7 @@ use windlass::cache::Index;
 use windlass::events::Event;
 use windlass_core::{ObjectKey, owner};
 
-use super::{HEADLESS, TRIGGER};
+use super::{HEADLESS, MANAGED_BY, SERVICE_NAME, TRIGGER};
 use crate::controllers::pods;
 use crate::engine::{Controller, Turn, View, Wiring};
 
@@ -25,11 +25,7 @@ pub(in crate::controllers) struct EndpointSlices;
 const FULL: usize = 100;
 /// The index of slices by their Service.
 const BY_SERVICE: &str = "service";
-/// The label with the name of the Service.
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
-/// The label with who keeps a slice.
-const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// That we do.
+/// That a slice is one of ours.
 const MANAGER: &str = "endpointslice-controller.k8s.io";
 /// When a pod whose node is not there is looked at again.
 const NODE_MISSING: Duration = Duration::from_secs(5);
@@ -69,8 +65,10 @@ impl Controller for EndpointSlices {
                 there.iter().filter(|slice| slice.address_type == *family).cloned().collect();
             let wanted = wanted(view, &service, &spec, &pods, family, &mut missing);
             let mut changes = Changes::new(&service, &spec, family);
+            let endpoints = wanted.values().flat_map(|(_, endpoints)| endpoints.values());
+            let names = endpoints.filter_map(|endpoint| pod_of(endpoint).map(str::to_owned)).collect();
+            let trigger = trigger(&service, &of_family, &pods, &names);
             changes.settle(&of_family, wanted);
-            let trigger = trigger(&service, &of_family, &pods);
             changes.write(&mut turn, trigger);
         }
         for foreign in there.iter().filter(|slice| !families.contains(&slice.address_type)) {
@@ -132,7 +130,7 @@ fn wanted(
     missing: &mut Vec<String>,
 ) -> Wanted {
     let mut wanted = Wanted::new();
-    for pod in pods {
+    for pod in pods.iter().filter(|pod| super::is_there(pod)) {
         let ports = ports(spec, pod);
         let (_, endpoints) = wanted.entry(key_of(&ports)).or_insert_with(|| (ports, BTreeMap::new()));
         let node = view.get::<Node>(&ObjectKey::cluster(pods::node(pod)));
@@ -221,22 +219,25 @@ fn hints(
 }
 
 /// When that happened what the slices follow now: the Service came, or one of the pods turned.
-fn trigger(service: &Service, there: &[Arc<EndpointSlice>], pods: &[Arc<Pod>]) -> Option<Timestamp> {
+fn trigger(
+    service: &Service,
+    there: &[Arc<EndpointSlice>],
+    pods: &[Arc<Pod>],
+    wanted: &BTreeSet<String>,
+) -> Option<Timestamp> {
     if there.is_empty() {
         return service.metadata.creation_timestamp.as_ref().map(|time| time.0);
     }
     let endpoints = there.iter().flat_map(|slice| held(slice));
-    let known: BTreeMap<&str, Option<bool>> = endpoints
-        .filter_map(|endpoint| {
-            let name = endpoint.target_ref.as_ref()?.name.as_deref()?;
-            Some((name, endpoint.conditions.as_ref().and_then(|conditions| conditions.serving)))
-        })
-        .collect();
-    let turned = pods.iter().filter(|pod| {
-        let was = known.get(pod.metadata.name.as_deref().unwrap_or_default());
-        was != Some(&Some(pods::is_ready(pod)))
+    let known = endpoints.filter_map(|endpoint| {
+        let serving = endpoint.conditions.as_ref().and_then(|conditions| conditions.serving);
+        Some((pod_of(endpoint)?.to_owned(), serving.unwrap_or_default()))
     });
-    turned.filter_map(|pod| super::turned(pod)).min()
+    super::turned(pods, &known.collect(), |name| wanted.contains(name))
+}
+
+fn pod_of(endpoint: &Endpoint) -> Option<&str> {
+    endpoint.target_ref.as_ref()?.name.as_deref()
 }
 
 /// What becomes of the slices of one family.

@@ -70,7 +70,10 @@ fn update(
         let made = history::make(set, labels, data.clone(), next, *collisions);
         match view.get::<ControllerRevision>(&ObjectKey::of(&made.metadata)) {
             None => {
-                turn.create(&made);
+                // The garbage collector is at work on what belongs to a set that goes.
+                if set.metadata.deletion_timestamp.is_none() {
+                    turn.create(&made);
+                }
                 return Arc::new(made);
             }
             Some(there) if history::data(&there) == &data => return there,

@@ -10,6 +10,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use windlass::events::Event;
 use windlass_core::ObjectKey;
 
+use super::find::Found;
 use super::provision::{self, SELECTED_NODE};
 use super::{
     BIND_COMPLETED, BOUND_BY_CONTROLLER, BY_CLAIM, annotate, class, class_of, enter, find, is_for, note,
@@ -30,9 +31,10 @@ pub(super) fn step(turn: &mut Turn, view: &View<'_>, claim: &PersistentVolumeCla
 fn look_for_any(turn: &mut Turn, view: &View<'_>, claim: &PersistentVolumeClaim) {
     let waits = class(view, claim)
         .is_some_and(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
-    if let Some(volume) = find::volume(view, claim, waits) {
-        bind(turn, &volume, claim);
-        return;
+    match find::volume(view, claim, waits) {
+        Found::Volume(volume) => return bind(turn, &volume, claim),
+        Found::Soon => return,
+        Found::Nothing => {}
     }
     if class_of(claim).is_none()
         && let Some(name) = default_class(view)

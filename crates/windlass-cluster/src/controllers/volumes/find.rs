@@ -10,18 +10,24 @@ use super::{BY_CLAIM, FREE};
 use crate::controllers::claim::selector;
 use crate::engine::View;
 
+/// What is there for a claim.
+pub(super) enum Found {
+    /// This one.
+    Volume(Arc<PersistentVolume>),
+    /// One that will do, and was not looked at yet: it is free in a moment.
+    Soon,
+    /// None.
+    Nothing,
+}
+
 /// The volume that is for the claim already; else the smallest that will do, unless the scheduler is to choose.
-pub(super) fn volume(
-    view: &View<'_>,
-    claim: &PersistentVolumeClaim,
-    scheduler_chooses: bool,
-) -> Option<Arc<PersistentVolume>> {
+pub(super) fn volume(view: &View<'_>, claim: &PersistentVolumeClaim, scheduler_chooses: bool) -> Found {
     let key = ObjectKey::of(&claim.metadata).to_string();
     let mut meant = view.by_index::<PersistentVolume>(BY_CLAIM, &key);
     meant.retain(|volume| super::is_for(volume, claim) && suits(volume, claim));
     meant.sort_by_key(|volume| modes(volume));
     if scheduler_chooses || !meant.is_empty() {
-        return meant.into_iter().next();
+        return meant.into_iter().next().map_or(Found::Nothing, Found::Volume);
     }
     let nothing = BTreeMap::new();
     let labels = claim.spec.as_ref().and_then(|spec| spec.selector.as_ref()).map(selector);
@@ -30,8 +36,14 @@ pub(super) fn volume(
         labels.as_ref().is_none_or(|labels| labels.matches(own))
     };
     let mut free = view.by_index::<PersistentVolume>(FREE, super::class_of(claim).unwrap_or_default());
-    free.retain(|volume| super::phase(volume) == "Available" && suits(volume, claim) && matches(volume));
-    free.into_iter().min_by_key(|volume| (modes(volume), super::size(volume)))
+    free.retain(|volume| suits(volume, claim) && matches(volume));
+    let available = free.iter().filter(|volume| super::phase(volume) == "Available");
+    let best = available.min_by_key(|volume| (modes(volume), super::size(volume)));
+    match best {
+        Some(best) => Found::Volume(best.clone()),
+        None if free.iter().any(|volume| matches!(super::phase(volume), "" | "Pending")) => Found::Soon,
+        None => Found::Nothing,
+    }
 }
 
 fn modes(volume: &PersistentVolume) -> usize {
