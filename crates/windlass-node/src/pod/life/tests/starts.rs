@@ -214,8 +214,11 @@ fn a_missing_configuration_is_waited_for() {
         "{}",
         world.line()
     );
-    world.broken.clear();
     world.wait(5);
+    assert_eq!(world.news().matches("web cannot start").count(), 2, "it is looked for again by and by");
+    world.broken.clear();
+    world.take(Report::Retry);
+    world.settle();
     assert!(
         world.line().starts_with("Running | other running ready, web running ready | "),
         "{}",
