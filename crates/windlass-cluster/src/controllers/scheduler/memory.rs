@@ -19,6 +19,9 @@ pub(super) struct Memory {
     /// Pods that do not want others near them.
     repelling: BTreeSet<ObjectKey>,
     waiting: BTreeMap<ObjectKey, Waiting>,
+    /// Those of the waiting that need neighbours, and those that need volumes: most changes concern nobody else.
+    near: BTreeSet<ObjectKey>,
+    stored: BTreeSet<ObjectKey>,
 }
 
 /// What a node carries.
@@ -92,12 +95,12 @@ impl Memory {
         let counts = |pod: &&Arc<Pod>| !matches!(pods::phase(pod), "Succeeded" | "Failed");
         match pod.filter(counts) {
             None => {
-                self.waiting.remove(key);
+                self.waits_no_more(key);
                 self.remove(key)
             }
             Some(pod) if pods::node(pod).is_empty() => false,
             Some(pod) => {
-                self.waiting.remove(key);
+                self.waits_no_more(key);
                 self.remove(key);
                 self.place(key, pod, pods::node(pod), false);
                 false
@@ -116,18 +119,40 @@ impl Memory {
         if self.pods.get(key).is_some_and(|placed| placed.assumed) {
             self.remove(key);
         }
-        self.waiting.remove(key)
+        self.waits_no_more(key)
     }
 
     /// A pod waits for something to change.
     pub fn wait(&mut self, key: &ObjectKey, waiting: Waiting) {
+        if waiting.needs.neighbours {
+            self.near.insert(key.clone());
+        }
+        if waiting.needs.volumes {
+            self.stored.insert(key.clone());
+        }
         self.waiting.insert(key.clone(), waiting);
     }
 
-    /// The pods that wait, of those that need such a thing.
-    pub fn waiting(&self, concerns: impl Fn(&ObjectKey, Needs) -> bool) -> Vec<ObjectKey> {
-        let concerned = self.waiting.iter().filter(|(key, waiting)| concerns(key, waiting.needs));
-        concerned.map(|(key, _)| key.clone()).collect()
+    fn waits_no_more(&mut self, key: &ObjectKey) -> Option<Waiting> {
+        self.near.remove(key);
+        self.stored.remove(key);
+        self.waiting.remove(key)
+    }
+
+    /// All pods that wait.
+    pub fn waiting(&self) -> Vec<ObjectKey> {
+        self.waiting.keys().cloned().collect()
+    }
+
+    /// The pods that wait for others near them.
+    pub fn waiting_for_neighbours(&self) -> Vec<ObjectKey> {
+        self.near.iter().cloned().collect()
+    }
+
+    /// The pods that wait for volumes, of one namespace or of all.
+    pub fn waiting_for_volumes(&self, namespace: Option<&str>) -> Vec<ObjectKey> {
+        let here = |key: &&ObjectKey| namespace.is_none() || key.namespace() == namespace;
+        self.stored.iter().filter(here).cloned().collect()
     }
 
     fn place(&mut self, key: &ObjectKey, pod: &Arc<Pod>, node: &str, assumed: bool) {

@@ -65,18 +65,17 @@ impl Controller for Scheduler {
         let memory = self.memory.clone();
         wiring.changes::<Node>(move |delta, _| {
             let same = delta.old.as_deref().map(offers) == delta.new.as_deref().map(offers);
-            if same { Vec::new() } else { lock(&memory).waiting(|_, _| true) }
+            if same { Vec::new() } else { lock(&memory).waiting() }
         });
         wiring.maps::<Pod>(|pod, _| is_ours(pod).then(|| ObjectKey::of(&pod.metadata)).into_iter().collect());
         let memory = self.memory.clone();
         wiring.maps::<PersistentVolumeClaim>(move |claim, _| {
-            let namespace = claim.metadata.namespace.as_deref();
-            lock(&memory).waiting(|key, needs| needs.volumes && key.namespace() == namespace)
+            lock(&memory).waiting_for_volumes(claim.metadata.namespace.as_deref())
         });
         let memory = self.memory.clone();
-        wiring.maps::<PersistentVolume>(move |_, _| lock(&memory).waiting(|_, needs| needs.volumes));
+        wiring.maps::<PersistentVolume>(move |_, _| lock(&memory).waiting_for_volumes(None));
         let memory = self.memory.clone();
-        wiring.maps::<StorageClass>(move |_, _| lock(&memory).waiting(|_, needs| needs.volumes));
+        wiring.maps::<StorageClass>(move |_, _| lock(&memory).waiting_for_volumes(None));
         wiring.reads::<Namespace>();
     }
 
@@ -101,10 +100,6 @@ impl Controller for Scheduler {
             Err(message) => {
                 waiting.told += 1;
                 waiting.quiet_until = now.checked_add(quiet(waiting.told)).unwrap_or(now);
-                // Nodes are never missing for long: whoever has none looks for them again and again.
-                if message == NO_NODES {
-                    turn.wake_at(waiting.quiet_until);
-                }
                 memory.wait(key, waiting);
                 note(&mut turn, &pod, message, now);
             }
@@ -119,9 +114,6 @@ impl Controller for Scheduler {
         turn
     }
 }
-
-/// Said of a pod where there are no nodes at all.
-const NO_NODES: &str = "no nodes available to schedule pods";
 
 /// How long it is not said again that a pod has no node, after so many times: a second, and up to ten. What stands in its
 /// way often goes meanwhile, such as the taint of a node that is only just starting.
@@ -142,7 +134,7 @@ fn is_ours(pod: &Pod) -> bool {
 fn decide(pod: &Pod, view: &View<'_>, memory: &Memory) -> Result<(Arc<Node>, Claims), String> {
     let all = view.list::<Node>(None);
     if all.is_empty() {
-        return Err(NO_NODES.to_owned());
+        return Err("no nodes available to schedule pods".to_owned());
     }
     let named = pod.spec.as_ref().and_then(nodes::named);
     if named.as_ref().is_some_and(|names| names.is_empty()) {
@@ -189,17 +181,14 @@ fn bind(turn: &mut Turn, pod: &Pod, node: &Node) {
     turn.event(pod, Event::normal("Scheduled", "Binding", note));
 }
 
-/// Says why a pod has no node. Where that was said, only that there are none is said again.
+/// Says why a pod has no node, unless that was said.
 fn note(turn: &mut Turn, pod: &Pod, message: String, now: Timestamp) {
     let before = pods::condition(pod, "PodScheduled");
     let said = |one: &PodCondition| one.status == "False" && one.message.as_deref() == Some(&message);
-    let same = before.is_some_and(said);
-    if !same || message == NO_NODES {
-        turn.event(pod, Event::warning("FailedScheduling", "Scheduling", message.clone()));
-    }
-    if same {
+    if before.is_some_and(said) {
         return;
     }
+    turn.event(pod, Event::warning("FailedScheduling", "Scheduling", message.clone()));
     let since = before.filter(|one| one.status == "False").and_then(|one| one.last_transition_time.clone());
     let condition = PodCondition {
         type_: "PodScheduled".to_owned(),
@@ -224,7 +213,11 @@ fn hear(memory: &mut Memory, delta: &Delta<Pod>) -> Vec<ObjectKey> {
     let room = memory.hear(&delta.key, delta.new.as_ref());
     let place = |pod: &Arc<Pod>| (pods::node(pod).to_owned(), pod.metadata.labels.clone());
     let moved = delta.old.as_ref().map(place) != delta.new.as_ref().map(place);
-    memory.waiting(|_, needs| room || (moved && needs.neighbours))
+    match (room, moved) {
+        (true, _) => memory.waiting(),
+        (false, true) => memory.waiting_for_neighbours(),
+        (false, false) => Vec::new(),
+    }
 }
 
 /// What matters of a node to pods that wait: not its heartbeat.
