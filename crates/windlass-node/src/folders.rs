@@ -1,7 +1,8 @@
 //! The folders of volumes that were made for claims: removed when their volume goes.
 //!
 //! A PersistentVolume of ours is held by a finalizer until its folder is gone, so that no data is left behind that nobody
-//! knows of. What is not below the folder of all volumes is never touched, whatever an object says.
+//! knows of; unless its reclaim policy is another than Delete: then the volume goes and its data stays, as on every cluster.
+//! What is not below the folder of all volumes is never touched, whatever an object says.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -44,9 +45,9 @@ impl Folders {
         loop {
             let mut failed = false;
             for volume in self.volumes.list(None) {
-                let Some(folder) = doomed(&volume, &self.root) else { continue };
-                if let Err(error) = remove(&client, &volume, &folder).await {
-                    tracing::warn!(folder = %folder.display(), %error, "the folder of a volume stays for now");
+                let Some(fate) = fate(&volume, &self.root) else { continue };
+                if let Err(error) = carry_out(&client, &volume, &fate).await {
+                    tracing::warn!(?fate, %error, "a volume stays for now");
                     failed = true;
                 }
             }
@@ -59,24 +60,39 @@ impl Folders {
     }
 }
 
-/// The folder that has to go before a volume can.
-fn doomed(volume: &PersistentVolume, root: &Path) -> Option<PathBuf> {
+/// What becomes of the folder of a volume that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It goes first.
+    Removed(PathBuf),
+    /// Its data is to be retained.
+    Kept,
+}
+
+/// What has to happen before a volume can go; nothing while it stays, or is held by somebody else, or is none of ours.
+fn fate(volume: &PersistentVolume, root: &Path) -> Option<Fate> {
     volume.metadata.deletion_timestamp.as_ref()?;
     let held = volume.metadata.finalizers.iter().flatten();
     // Whoever else holds it still wants something of it.
     if held.clone().count() != 1 || held.into_iter().any(|name| name != FINALIZER) {
         return None;
     }
-    let path = PathBuf::from(&volume.spec.as_ref()?.host_path.as_ref()?.path);
+    let spec = volume.spec.as_ref()?;
+    if spec.persistent_volume_reclaim_policy.as_deref() != Some("Delete") {
+        return Some(Fate::Kept);
+    }
+    let path = PathBuf::from(&spec.host_path.as_ref()?.path);
     let inside = path.strip_prefix(root).ok()?;
     let plain = inside.components().all(|part| matches!(part, Component::Normal(_)));
-    (plain && inside.components().next().is_some()).then_some(path)
+    (plain && inside.components().next().is_some()).then_some(Fate::Removed(path))
 }
 
-async fn remove(client: &kube::Client, volume: &PersistentVolume, folder: &Path) -> Result<(), Error> {
-    match tokio::fs::remove_dir_all(folder).await {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::Folder(error)),
-        _ => {}
+async fn carry_out(client: &kube::Client, volume: &PersistentVolume, fate: &Fate) -> Result<(), Error> {
+    if let Fate::Removed(folder) = fate {
+        match tokio::fs::remove_dir_all(folder).await {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::Folder(error)),
+            _ => {}
+        }
     }
     let Some(name) = &volume.metadata.name else { return Ok(()) };
     let patch = json!({"metadata": {
@@ -115,7 +131,7 @@ mod tests {
     fn volume(deleted: bool, finalizers: &[&str], path: &str) -> PersistentVolume {
         let mut volume = json!({
             "metadata": {"name": "pvc-1", "finalizers": finalizers},
-            "spec": {"hostPath": {"path": path}},
+            "spec": {"hostPath": {"path": path}, "persistentVolumeReclaimPolicy": "Delete"},
         });
         if deleted {
             volume["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -126,13 +142,25 @@ mod tests {
     #[test]
     fn a_folder_goes_with_its_volume_and_nothing_else_does() {
         let root = Path::new("/data/volumes");
-        let check = |deleted, finalizers: &[&str], path| doomed(&volume(deleted, finalizers, path), root);
-        assert_eq!(check(true, &[FINALIZER], "/data/volumes/pvc-1"), Some("/data/volumes/pvc-1".into()));
+        let check = |deleted, finalizers: &[&str], path| fate(&volume(deleted, finalizers, path), root);
+        let gone = Some(Fate::Removed("/data/volumes/pvc-1".into()));
+        assert_eq!(check(true, &[FINALIZER], "/data/volumes/pvc-1"), gone);
         assert_eq!(check(false, &[FINALIZER], "/data/volumes/pvc-1"), None);
         assert_eq!(check(true, &[], "/data/volumes/pvc-1"), None);
         assert_eq!(check(true, &[FINALIZER, "kubernetes.io/pv-protection"], "/data/volumes/pvc-1"), None);
         for path in ["/data/volumes", "/data", "/etc", "/data/volumes/../store", "volumes/pvc-1"] {
             assert_eq!(check(true, &[FINALIZER], path), None, "{path}");
+        }
+    }
+
+    /// A volume that was set to Retain and then deleted had taken its data with it.
+    #[test]
+    fn what_is_to_be_retained_stays_when_its_volume_goes() {
+        let root = Path::new("/data/volumes");
+        for policy in [Some("Retain"), Some("Recycle"), None] {
+            let mut volume = volume(true, &[FINALIZER], "/data/volumes/pvc-1");
+            volume.spec.as_mut().unwrap().persistent_volume_reclaim_policy = policy.map(str::to_owned);
+            assert_eq!(fate(&volume, root), Some(Fate::Kept), "{policy:?}");
         }
     }
 }

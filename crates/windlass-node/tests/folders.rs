@@ -20,7 +20,7 @@ async fn a_volume_goes_when_its_folder_has_gone() {
     cluster
         .apply_yaml(&format!(
             "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: pvc-1, finalizers: [windlass.dev/folder]}}\n\
-             spec: {{capacity: {{storage: 1Mi}}, accessModes: [ReadWriteOnce], hostPath: {{path: {}}}}}\n",
+             spec: {{capacity: {{storage: 1Mi}}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Delete, hostPath: {{path: {}}}}}\n",
             folder.display()
         ))
         .await
