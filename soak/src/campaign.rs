@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 
 use crate::client::{Address, Connection, Watch};
 use crate::ledger::{Ledger, Objects, Seen, Write};
-use crate::server::Server;
+use crate::pods::Pods;
+use crate::server::{Server, Target};
 
 /// What is done.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// What is killed.
+    pub target: Target,
     /// The `windlass` program.
     pub program: PathBuf,
     /// The data folder; it must not be there yet.
@@ -50,6 +53,8 @@ pub struct Summary {
     pub resumed: u64,
     /// How many watches were told that their past is gone.
     pub expired: u64,
+    /// How often the program of a pod was started, where there are pods.
+    pub starts: usize,
     /// The last revision.
     pub revision: u64,
     /// How long it took.
@@ -61,7 +66,7 @@ impl fmt::Display for Summary {
         write!(
             f,
             "{} kills ({} before it served), {} acknowledged writes, {} done without an answer, {} torn tails cut and told of, \
-             {} watches resumed, {} expired, revision {}, {:.0} s",
+             {} watches resumed, {} expired, {} starts of pods, revision {}, {:.0} s",
             self.kills,
             self.early,
             self.writes,
@@ -69,6 +74,7 @@ impl fmt::Display for Summary {
             self.torn,
             self.resumed,
             self.expired,
+            self.starts,
             self.revision,
             self.time.as_secs_f64()
         )
@@ -94,12 +100,14 @@ pub fn run(options: &Options) -> Result<Summary> {
     let mut watcher = Watcher::default();
     let mut summary = Summary::default();
     let mut torn = false;
+    let pods = (options.target == Target::Cluster).then(|| Pods::new(&options.data)).transpose()?;
     while summary.kills < options.kills {
-        let mut server = Server::start(&options.program, &options.data)?;
+        let mut server = Server::start(options.target, &options.program, &options.data)?;
         if summary.kills > 0 && random.below(10) == 0 {
             // Recovery itself must survive being killed. It may have cut a torn tail by then, or not.
             thread::sleep(Duration::from_micros(random.below(40_000)));
             server.kill()?;
+            pods.as_ref().map_or(Ok(()), Pods::gone)?;
             torn = false;
             summary.early += 1;
             summary.kills += 1;
@@ -111,9 +119,18 @@ pub fn run(options: &Options) -> Result<Summary> {
         torn = false;
         verify(&address, &mut ledger, &mut watcher, &mut summary)
             .with_context(|| format!("after {} kills, seed {}", summary.kills, options.seed))?;
+        if let Some(pods) = &pods {
+            match summary.writes {
+                0 => pods.create(&address)?,
+                // Otherwise it is killed while pods are starting.
+                _ if random.below(3) == 0 => pods.ready(&address)?,
+                _ => {}
+            }
+        }
         (ledger, watcher) = write_until_killed(server, &address, ledger, watcher, options, &mut random)?;
         summary.kills += 1;
-        if random.below(10) == 0 {
+        pods.as_ref().map_or(Ok(()), Pods::gone)?;
+        if options.target == Target::Server && random.below(10) == 0 {
             tear(&options.data, &mut random)?;
             torn = true;
         }
@@ -124,10 +141,18 @@ pub fn run(options: &Options) -> Result<Summary> {
             (options.progress)(&summary);
         }
     }
-    let mut server = Server::start(&options.program, &options.data)?;
+    let mut server = Server::start(options.target, &options.program, &options.data)?;
     let address = server.ready(&options.data)?;
     verify(&address, &mut ledger, &mut watcher, &mut summary).context("after the last kill")?;
-    server.kill()?;
+    match &pods {
+        None => server.kill()?,
+        Some(pods) => {
+            pods.ready(&address)?;
+            summary.starts = pods.starts();
+            server.end()?;
+            pods.nothing_left(&options.data)?;
+        }
+    }
     (summary.unanswered, summary.time) = (ledger.unanswered, started.elapsed());
     Ok(summary)
 }
@@ -230,7 +255,9 @@ fn write_until_killed(
                 scope.spawn(move || write(address, ledger, writer, &mut random))
             })
             .collect();
-        thread::sleep(Duration::from_micros(2_000 + random.below(150_000)));
+        // Pods take longer to start than writes to be answered.
+        let longest = if options.target == Target::Cluster { 3_000_000 } else { 150_000 };
+        thread::sleep(Duration::from_micros(2_000 + random.below(longest)));
         server.kill()?;
         for thread in writing.into_iter().chain([following]) {
             thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))??;

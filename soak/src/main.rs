@@ -4,14 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use windlass_soak::{Options, run};
+use windlass_soak::{Options, Target, run};
 
-/// Kill `windlass apiserver` under writes, and look for what it had acknowledged.
+/// Kill `windlass apiserver`, or a whole cluster, under writes, and look for what it had acknowledged.
 #[derive(Debug, Parser)]
 struct Args {
     /// How many times to kill it
     #[arg(long, value_name = "N", default_value_t = 1000)]
     kills: u64,
+
+    /// Kill `windlass up` with pods on a node instead of `windlass apiserver`
+    #[arg(long)]
+    cluster: bool,
 
     /// How many clients write at once
     #[arg(long, value_name = "N", default_value_t = 4)]
@@ -37,6 +41,7 @@ fn main() -> Result<()> {
     let temporary = std::env::temp_dir().join(format!("windlass-soak-{}", std::process::id()));
     let data = args.data.unwrap_or(temporary);
     let options = Options {
+        target: if args.cluster { Target::Cluster } else { Target::Server },
         program: args.program.unwrap_or(beside),
         data: data.clone(),
         kills: args.kills,

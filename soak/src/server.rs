@@ -9,7 +9,25 @@ use anyhow::{Context, Result, bail};
 
 use crate::client::Address;
 
-/// A `windlass apiserver --data-dir`, killed at the latest when it is dropped.
+/// What is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// `windlass apiserver`.
+    Server,
+    /// `windlass up` with one node and pods on it.
+    Cluster,
+}
+
+impl Target {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Target::Server => &["apiserver"],
+            Target::Cluster => &["up", "--nodes", "1"],
+        }
+    }
+}
+
+/// A server with a data folder, killed at the latest when it is dropped.
 pub struct Server {
     child: Child,
     log: PathBuf,
@@ -17,10 +35,11 @@ pub struct Server {
 
 impl Server {
     /// Starts the program, and does not wait for it. What it logs replaces what the last one logged.
-    pub fn start(program: &Path, data: &Path) -> Result<Server> {
+    pub fn start(target: Target, program: &Path, data: &Path) -> Result<Server> {
         let log = data.with_extension("log");
         let child = Command::new(program)
-            .args(["apiserver", "--port", "0", "--log", "info", "--data-dir"])
+            .args(target.arguments())
+            .args(["--port", "0", "--log", "info", "--data-dir"])
             .arg(data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -35,7 +54,8 @@ impl Server {
         let out = self.child.stdout.take().context("asked twice")?;
         for line in BufReader::new(out).lines() {
             let line = line.context("cannot read what the server says")?;
-            if let Some((_, authority)) = line.split_once(" API at https://") {
+            if let Some((_, rest)) = line.split_once(" at https://") {
+                let authority = rest.split(' ').next().unwrap_or_default();
                 let path = data.join("kubeconfig");
                 let kubeconfig = std::fs::read_to_string(&path)
                     .with_context(|| format!("cannot read {}", path.display()))?;
@@ -52,6 +72,16 @@ impl Server {
     /// Whether it said that it cut the tail of an unfinished write when it started.
     pub fn cut_a_tail(&self) -> bool {
         std::fs::read_to_string(&self.log).is_ok_and(|log| log.contains("of an unfinished write cut from"))
+    }
+
+    /// Asks it to end, as Ctrl-C does, and waits for it.
+    pub fn end(mut self) -> Result<()> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().context("cannot run kill")?;
+        anyhow::ensure!(sent.success(), "cannot send a signal to {id}");
+        let status = self.child.wait().context("cannot wait for the server")?;
+        anyhow::ensure!(status.success(), "it ended with {status} when it was asked to");
+        Ok(())
     }
 
     /// `kill -9`.

@@ -3,13 +3,20 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use windlass_soak::{Options, run};
+use windlass_soak::{Options, Target, run};
 
 #[test]
 fn nothing_acknowledged_is_lost_in_twenty_kills() {
     let data = std::env::temp_dir().join(format!("windlass-soak-short-{}", std::process::id()));
-    let options =
-        Options { program: program(), data: data.clone(), kills: 20, writers: 4, seed: 7, progress: |_| {} };
+    let options = Options {
+        target: Target::Server,
+        program: program(),
+        data: data.clone(),
+        kills: 20,
+        writers: 4,
+        seed: 7,
+        progress: |_| {},
+    };
     let summary =
         run(&options).unwrap_or_else(|error| panic!("{error:#}; the data is in {}", data.display()));
     println!("{summary}");
