@@ -3,12 +3,8 @@
 use std::process::Output;
 use std::time::Instant;
 
-#[path = "support/cluster.rs"]
-mod cluster;
-mod support;
-
-use cluster::Cluster;
-use support::{Folder, windlass};
+use crate::cluster::Cluster;
+use crate::support::{Folder, windlass};
 
 fn run(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = windlass(arguments, folder.path()).output().unwrap();

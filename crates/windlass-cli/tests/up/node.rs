@@ -5,12 +5,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-#[path = "support/cluster.rs"]
-mod cluster;
-mod support;
-
-use cluster::{Cluster, kubectl};
-use support::{Folder, windlass};
+use crate::cluster::{Cluster, kubectl};
+use crate::support::{Folder, windlass};
 
 /// A pod whose program can be told from all others of this machine, and from which others are asked.
 fn client(mark: &str) -> String {

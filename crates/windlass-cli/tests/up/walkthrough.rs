@@ -3,10 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[path = "support/server.rs"]
-mod server;
-mod support;
-
 /// A command of the README and what it says it prints.
 struct Shown {
     command: String,
@@ -51,14 +47,16 @@ fn is_age(word: &str) -> bool {
 fn the_walk_through_of_the_readme_is_true() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let readme = std::fs::read_to_string(repository.join("README.md")).unwrap();
-    let folder = support::Folder::new("walkthrough");
-    // A folder like the repository, in which a `make up` of the person who runs this test has written nothing.
+    let folder = crate::support::Folder::new("walkthrough");
+    // A folder like the repository, and a home whose cluster is that of this test.
     for name in ["docs", "tools"] {
         std::os::unix::fs::symlink(repository.join(name), folder.path().join(name)).unwrap();
     }
-    let server = server::Server::start(&["--kubeconfig", "windlass.kubeconfig"], folder.path());
-
-    assert!(server.announced.contains("windlass.kubeconfig\n"), "{}", server.announced);
+    std::fs::create_dir_all(folder.path().join(".local/share")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("data"), folder.path().join(".local/share/windlass"))
+        .unwrap();
+    let samples = repository.join("samples").display().to_string();
+    let cluster = crate::cluster::Cluster::up(&["--apply", &samples], folder.path());
 
     let mut exports = String::new();
     let shown = shown(&readme);
@@ -71,12 +69,23 @@ fn the_walk_through_of_the_readme_is_true() {
         let printed = bash(&format!("{exports}{command}"), folder.path().into());
         assert_eq!(normalised(&printed), normalised(&output), "after: {command}\n{printed}");
     }
-    assert_eq!(server.end("-INT").code(), Some(0), "Ctrl-C ends it");
+    assert_eq!(cluster.end("-INT").code(), Some(0), "Ctrl-C ends it");
+}
+
+/// Where set-up puts things, as it would be without the home of this test.
+fn cache() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    named("WINDLASS_CACHE").unwrap_or_else(|| {
+        let cache = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")));
+        cache.expect("a home").join("windlass")
+    })
 }
 
 fn bash(script: &str, folder: PathBuf) -> String {
     let script = format!("exec 2>&1\n{script}");
-    let output = Command::new("bash").args(["-c", &script]).current_dir(folder).output().expect("bash runs");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).current_dir(&folder).env("HOME", &folder).env("WINDLASS_CACHE", cache());
+    let output = command.output().expect("bash runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

@@ -44,14 +44,14 @@ impl Cluster {
         (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// A line of shell in which `kubectl` speaks to the cluster.
+    /// A line of shell in which `kubectl` speaks to the cluster; its path is `$KUBECTL`, for those who start it.
     pub fn command(&self, script: &str) -> Command {
-        let kubectl = kubectl();
-        let script = format!("kubectl() {{ {} \"$@\"; }}\n{script}", kubectl.display());
+        let script = format!("kubectl() {{ \"$KUBECTL\" \"$@\"; }}\n{script}");
         let mut command = Command::new("bash");
         command
             .args(["-c", &script])
             .env("KUBECONFIG", self.folder.join("data/kubeconfig"))
+            .env("KUBECTL", kubectl())
             .current_dir(&self.folder);
         command
     }
