@@ -26,6 +26,7 @@ pub mod relay;
 mod rewound;
 mod running;
 mod service;
+mod signal;
 mod signing;
 mod subject;
 #[cfg(test)]

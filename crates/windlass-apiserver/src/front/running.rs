@@ -16,6 +16,7 @@ use super::durable::{Durable, Lost, Ticket};
 use super::random::{Random, mix};
 use super::relay::Relaying;
 use super::service::Service;
+use super::signal::Signal;
 use super::turns::{Turn, Turns};
 use crate::api::{self, Config, Ids, Request, Server, Step, User};
 use crate::status::Status;
@@ -61,7 +62,7 @@ impl Default for Options {
 
 pub(super) struct Shared {
     inner: Arc<Turns<Inner>>,
-    progress: watch::Sender<Progress>,
+    progress: Signal<Progress>,
     /// Whether the server is closed, for those who wait for nothing else: a commit wakes none of them.
     closed: watch::Sender<bool>,
     /// The store as watchers read it: all that are woken by a commit share one clone.
@@ -138,7 +139,7 @@ impl ApiServer {
         let body_max = server.config().body_max;
         let shared = Shared {
             inner: Turns::new(Inner { server, random, ticked }),
-            progress: watch::Sender::new(progress),
+            progress: Signal::new(progress),
             closed: watch::Sender::new(false),
             view: Mutex::new(None),
             clock,
@@ -323,7 +324,7 @@ impl Shared {
             self.view().take();
         }
         if revision > before {
-            self.progress.send_modify(|progress| progress.revision = revision);
+            self.progress.change(|progress| progress.revision = revision);
         }
         outcome.map(|step| (step, ticket)).map_err(|panic| {
             tracing::error!(reason = panic_text(&*panic), "a request panicked");
@@ -333,20 +334,19 @@ impl Shared {
 
     /// Resolves when the store has reached a revision.
     async fn reached(&self, revision: u64) {
-        let mut progress = self.progress.subscribe();
-        let _ = progress.wait_for(|progress| progress.revision >= revision).await;
+        self.progress.wait_for(|progress| progress.revision >= revision).await;
     }
 
     /// Resolves to the store once it is past a revision and safe; `None` when the server is closed.
     pub async fn after(self: Arc<Shared>, revision: u64) -> Option<Arc<Store>> {
-        let mut progress = self.progress.subscribe();
-        let reached = progress.wait_for(|progress| progress.closed || progress.revision > revision).await;
-        if reached.ok()?.closed {
+        let reached =
+            self.progress.wait_for(|progress| progress.closed || progress.revision > revision).await;
+        if reached.closed {
             return None;
         }
         // Requests that are waiting for their turn go first: what they commit is then sent in the same piece.
         tokio::task::yield_now().await;
-        let revision = progress.borrow().revision;
+        let revision = self.progress.get().revision;
         let store = self.store(revision).await;
         if let Some(durable) = &self.durable {
             let ticket = durable.ticket(store.revision());
@@ -382,7 +382,7 @@ impl Shared {
     }
 
     fn close(&self) {
-        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.closed, true));
+        self.progress.change(|progress| progress.closed = true);
         self.closed.send_if_modified(|closed| !std::mem::replace(closed, true));
     }
 }
