@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A step reads no clock, draws no random number and writes nothing: the same view at the same time gives the same
-//! [`Turn`]. What a change costs follows from what it concerns, not from how much there is. They speak to the server as
+//! [`Turn`](engine::Turn). What a change costs follows from what it concerns, not from how much there is. They speak to the server as
 //! clients do, so they run on ours in the same process, and on a real kube-apiserver in place of
 //! kube-controller-manager, which is how we know that they behave like it.
 //!

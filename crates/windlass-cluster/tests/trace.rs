@@ -78,11 +78,13 @@ fn the_same_seed_gives_the_same_requests() {
     assert_eq!(first.len(), second.len());
 }
 
-/// Nobody writes for the sake of writing: when all is said, the second minute is quiet.
+/// Nobody writes for the sake of writing: when all is said, the second minute is quiet. That a claim still has no volume is
+/// told again from time to time, as kube-controller-manager does: events do not count.
 #[test]
 fn at_rest_nothing_is_written() {
     let minute: Timestamp = "2026-01-01T00:01:00Z".parse().unwrap();
-    let reads = |request: &Record| matches!(request.verb, "get" | "list" | "watch");
+    let reads =
+        |request: &Record| matches!(request.verb, "get" | "list" | "watch") || request.resource == "events";
     let late: Vec<Record> =
         trace().into_iter().filter(|request| request.time > minute && !reads(request)).collect();
     assert!(late.is_empty(), "{late:#?}");

@@ -68,6 +68,10 @@ impl Runner {
     async fn pass(self: Arc<Runner>, key: ObjectKey) -> (ObjectKey, Verdict) {
         let verdict = match self.turn(&key, &[]).await {
             Ok(verdict) => verdict,
+            // Its namespace goes, and it with that: there is nobody to tell, and nowhere to tell it.
+            Err(Failure::Refused(refusal)) if refusal.is_of_an_ending_namespace() => {
+                Verdict::Retry { generation: None }
+            }
             Err(Failure::Refused(refusal)) => {
                 tracing::debug!(controller = self.controller.name(), object = %key, ?refusal, "a write was refused");
                 // Once more, so that the refusal is told; what fails then is told by the next one.

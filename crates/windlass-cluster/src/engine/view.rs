@@ -40,6 +40,13 @@ pub struct Refusal {
     pub message: String,
 }
 
+impl Refusal {
+    /// Whether the server takes nothing new for the namespace, because that is being deleted.
+    pub(crate) fn is_of_an_ending_namespace(&self) -> bool {
+        self.code == 403 && self.message.ends_with("because it is being terminated")
+    }
+}
+
 impl<'a> View<'a> {
     pub(crate) fn new(cache: &'a Cache, refused: &'a [Refusal], answers: &'a Answers) -> View<'a> {
         View { cache, refused, answers, partial: false }
