@@ -25,7 +25,6 @@ fn deployment() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn statefulset() {
     replay("statefulset");
 }
@@ -61,19 +60,17 @@ fn namespace() {
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn endpoints() {
     replay("endpoints");
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
+#[ignore = "four recordings hold an event that depends on whether kube-controller-manager saw the volume or the claim first"]
 fn volumes() {
     replay("volumes");
 }
 
 #[test]
-#[ignore = "until its controllers are there"]
 fn disruption() {
     replay("disruption");
 }
