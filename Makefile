@@ -15,7 +15,7 @@ operators = $(patsubst operators/%/Cargo.toml,%-operator,$(wildcard operators/*/
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Bring Go (where missing), kubectl 1.36 and etcd 3.5/3.6/3.7 into ~/.cache/windlass: minutes once, then nothing
+setup: ## Bring Go (where missing), kubectl 1.36 and what pods are made of into ~/.cache/windlass: minutes once, then nothing
 	@tools/setup
 
 up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up ARGS='--nodes 3 --fresh')
@@ -52,8 +52,9 @@ fuzz: ## Feed the server's readers what no client would send, ten minutes each (
 	@tools/setup rust cargo-fuzz
 	SECONDS_EACH=$(or $(SECONDS_EACH),600) fuzz/run $(TARGETS)
 
-soak: ## The long run, about two hours: 1,000 × kill -9 under writes with a ledger, then all of `make fuzz` (ARGS='--kills 50')
-	@tools/setup rust cargo-fuzz
+soak: ## The long run, about two hours: 1,000 × kill -9 of the server and 50 × of a cluster, under writes with a ledger, then all of `make fuzz` (ARGS='--kills 50')
+	@tools/setup rust cargo-fuzz network
 	cargo build --release -p windlass-cli -p windlass-soak
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-soak" $(ARGS)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-soak" --cluster --kills 50)
 	$(MAKE) fuzz
