@@ -24,7 +24,7 @@ up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up A
 	@exec "$${CARGO_TARGET_DIR:-target}/release/windlass" up --operators all --apply samples/ $(ARGS)
 
 test: ## Run all tests of the workspace
-	@tools/setup rust kubectl network nginx
+	@tools/setup rust kubectl network nginx etcd-3.6
 	cargo test --workspace
 
 lint: ## Check formatting, clippy, documentation, licences and sources of dependencies
@@ -42,11 +42,12 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
-conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36 (ARGS=operators: only these)
-	@tools/setup rust kube-apiserver kube-controller-manager kube-scheduler etcd-3.6 kubectl kubectl-1.32
+conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
+	@tools/setup rust kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32
 	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
+	$(if $(ARGS),,cargo test -p windlass-etcd)
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')
 	@tools/setup rust cargo-fuzz
