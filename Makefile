@@ -25,7 +25,7 @@ up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up A
 
 test: ## Run all tests of the workspace
 	@tools/setup rust kubectl network nginx etcd-3.6
-	cargo test --workspace
+	WINDLASS_PROGRAMS_BUILT=yes cargo test --workspace
 
 lint: ## Check formatting, clippy, documentation, licences and sources of dependencies
 	@tools/setup rust cargo-deny

@@ -1,16 +1,14 @@
 //! The campaign with few kills, with every run of the tests. `make soak` does a thousand.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use windlass_soak::{Options, Target, run};
+use windlass_testing::up::program;
 
 #[test]
 fn nothing_acknowledged_is_lost_in_twenty_kills() {
     let data = std::env::temp_dir().join(format!("windlass-soak-short-{}", std::process::id()));
     let options = Options {
         target: Target::Server,
-        program: program(),
+        program: program("windlass-cli", "windlass"),
         data: data.clone(),
         kills: 20,
         writers: 4,
@@ -25,16 +23,4 @@ fn nothing_acknowledged_is_lost_in_twenty_kills() {
     assert!(summary.resumed > 5, "{summary}");
     std::fs::remove_dir_all(&data).expect("the data folder can be removed");
     std::fs::remove_file(data.with_extension("log")).expect("the log can be removed");
-}
-
-/// The `windlass` program of this profile. Cargo builds the programs of a package only for its own tests.
-fn program() -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_BIN_EXE_windlass-soak"));
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "windlass-cli"]).current_dir(env!("CARGO_MANIFEST_DIR"));
-    if own.parent().is_some_and(|folder| folder.ends_with("release")) {
-        build.arg("--release");
-    }
-    assert!(build.status().expect("cargo runs").success(), "windlass-cli does not build");
-    own.with_file_name("windlass")
 }

@@ -26,11 +26,12 @@
 //! ```
 //!
 //! The server has no controllers beside it: what a test does not write, nobody writes. With the feature `controllers`,
-//! `TestCluster::run` starts some of those that Kubernetes ships with.
+//! `TestCluster::run` starts some of those that Kubernetes ships with. Where pods are to run, [`up`] starts a whole cluster.
 
 mod apply;
 pub mod check;
 mod cluster;
+pub mod up;
 mod wait;
 mod world;
 

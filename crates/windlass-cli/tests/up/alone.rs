@@ -3,8 +3,8 @@
 use std::process::Output;
 use std::time::Instant;
 
-use crate::cluster::Cluster;
 use crate::support::{Folder, windlass};
+use crate::up;
 
 fn run(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = windlass(arguments, folder.path()).output().unwrap();
@@ -42,7 +42,7 @@ spec:
     spec: {containers: [{name: c, image: nginx}]}
 ";
     std::fs::write(folder.path().join("manifests/2.yaml"), others).unwrap();
-    let cluster = Cluster::up(&["--nodes", "0", "--apply", "manifests"], folder.path());
+    let cluster = up(&["--nodes", "0", "--apply", "manifests"], folder.path());
     assert!(cluster.said.contains(" API at https://127.0.0.1:"), "{}", cluster.said);
     assert!(cluster.said.contains("thing/one"), "{}", cluster.said);
     let made = cluster.kubectl("get thing one -n there -o jsonpath='{.metadata.uid}'");
@@ -57,11 +57,11 @@ spec:
     assert_eq!(cluster.end("-INT").code(), Some(0));
     assert_eq!(run(&["status", "--data-dir", "data"], &folder).0, Some(3));
 
-    let cluster = Cluster::up(&["--nodes", "0"], folder.path());
+    let cluster = up(&["--nodes", "0"], folder.path());
     assert_eq!(cluster.kubectl("get thing one -n there -o jsonpath='{.metadata.uid}'"), made);
     assert_eq!(cluster.end("-KILL").code(), None);
 
-    let cluster = Cluster::up(&["--nodes", "0", "--fresh"], folder.path());
+    let cluster = up(&["--nodes", "0", "--fresh"], folder.path());
     assert!(cluster.try_kubectl("get ns there").1.contains("not found"));
     assert_eq!(cluster.end("-TERM").code(), Some(0));
 }
@@ -121,7 +121,7 @@ fn each_way_of_not_starting_has_its_exit_code() {
 fn the_first_line_is_there_at_once_and_the_api_soon() {
     let folder = Folder::new("soon");
     let started = Instant::now();
-    let cluster = Cluster::up(&["--nodes", "0"], folder.path());
+    let cluster = up(&["--nodes", "0"], folder.path());
     let line = cluster.said.lines().find(|line| line.contains(" API at ")).unwrap();
     let ready: u64 =
         line.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(" ms)")?.parse().ok()).unwrap();

@@ -2,18 +2,19 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::cluster::Cluster;
+use windlass_testing::up::Cluster;
+
 use crate::support::Folder;
+use crate::up;
 
 /// One cluster, one thing after the other: a cluster of its own for each would take longer than all of them.
 #[test]
 fn a_day_with_kubectl() {
     let folder = Folder::new("kubectl");
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/nginx-deployment.yaml");
-    let cluster = Cluster::up(&["--apply", samples], folder.path());
+    let cluster = up(&["--apply", samples], folder.path());
     assert!(cluster.said.contains("deployment/test: 2 of 2 ready"), "{}", cluster.said);
     every_minute_begins(&cluster);
     nginx_answers(&cluster);
@@ -29,16 +30,7 @@ fn a_day_with_kubectl() {
 
 /// Waits until a line of shell after kubectl prints what is expected.
 fn until(cluster: &Cluster, arguments: &str, expected: &str) {
-    let started = Instant::now();
-    loop {
-        let (_, said) = cluster.try_kubectl(arguments);
-        if said.contains(expected) {
-            return;
-        }
-        let pods = || cluster.try_kubectl("get pods,events -A").1;
-        assert!(started.elapsed() < Duration::from_secs(90), "kubectl {arguments}: {said}\n{}", pods());
-        thread::sleep(Duration::from_millis(100));
-    }
+    cluster.until(arguments, Duration::from_secs(90), |said| said.contains(expected));
 }
 
 /// Starts kubectl, for as long as the caller wants. What it prints can be read.

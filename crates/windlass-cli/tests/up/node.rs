@@ -5,8 +5,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Cluster, kubectl};
+use windlass_testing::up::{Cluster, kubectl};
+
 use crate::support::{Folder, windlass};
+use crate::up;
 
 /// A pod whose program can be told from all others of this machine, and from which others are asked.
 fn client(mark: &str) -> String {
@@ -54,7 +56,7 @@ fn pods_run_answer_keep_their_data_and_leave_nothing() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
     let [nginx, counter] = ["nginx-deployment.yaml", "counter-statefulset.yaml"]
         .map(|name| samples.join(name).display().to_string());
-    let cluster = Cluster::up(&["--apply", &nginx, &counter, "client.yaml"], folder.path());
+    let cluster = up(&["--apply", &nginx, &counter, "client.yaml"], folder.path());
     for ready in ["deployment/test: 2 of 2 ready", "statefulset/counter: 2 of 2 ready"] {
         assert!(cluster.said.contains(ready), "{}", cluster.said);
     }
@@ -71,7 +73,7 @@ fn pods_run_answer_keep_their_data_and_leave_nothing() {
     assert_eq!(cluster.end("-KILL").code(), None);
     until("a cluster that is killed takes its pods along", || !runs(&mark));
 
-    let cluster = Cluster::up(&[], folder.path());
+    let cluster = up(&[], folder.path());
     cluster.kubectl("wait pod/client pod/counter-0 --for=condition=Ready --timeout=60s");
     until("the program runs again", || runs(&mark));
     until("the volume is the same", || {

@@ -56,7 +56,7 @@ fn the_walk_through_of_the_readme_is_true() {
     std::os::unix::fs::symlink(folder.path().join("data"), folder.path().join(".local/share/windlass"))
         .unwrap();
     let samples = repository.join("samples").display().to_string();
-    let cluster = crate::cluster::Cluster::up(&["--apply", &samples], folder.path());
+    let cluster = crate::up(&["--apply", &samples], folder.path());
 
     let mut exports = String::new();
     let shown = shown(&readme);
