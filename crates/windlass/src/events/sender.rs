@@ -93,6 +93,11 @@ impl Sender {
             tries += 1;
             match self.env.within(TIMEOUT, self.attempt(&event)).await {
                 Some(Ok(())) => return true,
+                // The namespace goes, and with it whom this is about: not worth a line of the log.
+                Some(Err(error)) if is_of_an_ending_namespace(&error) => {
+                    self.metrics.dropped(Dropped::Failed);
+                    return false;
+                }
                 Some(Err(error)) if !is_transient(&error) => break error.to_string(),
                 Some(Err(_)) | None if tries < TRIES && !stop.is_cancelled() => {}
                 Some(Err(error)) => break error.to_string(),
@@ -143,6 +148,12 @@ impl Sender {
 
 /// Whether the same request may do better later: the server was not reached, or says that it is busy. What our own client
 /// did not send, it will not send later.
+fn is_of_an_ending_namespace(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 403 && causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
+}
+
 fn is_transient(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => status.code == 429 || status.code >= 500,
