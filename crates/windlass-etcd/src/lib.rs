@@ -27,7 +27,7 @@
 //! - There is no login: [`Client::auth_status`] tells whether one would be needed.
 //!
 //! # Features
-//! - `testing`: real etcd processes on loopback ([`testing`]), for tests, bench and soak.
+//! - `testing`: real etcd processes on loopback (module `testing`), for tests, bench and soak.
 
 mod auth;
 mod client;
