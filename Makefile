@@ -20,8 +20,8 @@ setup: ## Bring Go (where missing), kubectl 1.36 and what pods are made of into 
 
 up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up ARGS='--nodes 3 --fresh')
 	@tools/setup rust kubectl network nginx
-	cargo build --release -p windlass-cli $(operators:%=-p %)
-	@exec "$${CARGO_TARGET_DIR:-target}/release/windlass" up --operators all --apply samples/ $(ARGS)
+	cargo build --profile up -p windlass-cli $(operators:%=-p %)
+	@exec "$${CARGO_TARGET_DIR:-target}/up/windlass" up --operators all --apply samples/ $(ARGS)
 
 test: ## Run all tests of the workspace
 	@tools/setup rust kubectl network nginx etcd-3.6
