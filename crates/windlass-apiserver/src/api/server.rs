@@ -77,6 +77,13 @@ impl User {
     pub fn admin() -> User {
         User { name: "admin".into(), groups: vec!["system:masters".into(), "system:authenticated".into()] }
     }
+
+    /// A service account.
+    pub(super) fn account(namespace: &str, name: &str) -> User {
+        let all = "system:serviceaccounts";
+        let groups = [all.to_owned(), format!("{all}:{namespace}"), "system:authenticated".to_owned()];
+        User { name: format!("system:serviceaccount:{namespace}:{name}"), groups: groups.into() }
+    }
 }
 
 /// A request.

@@ -119,8 +119,7 @@ impl Credentials {
         admin_token: String,
         address: IpAddr,
     ) -> Result<Credentials, Error> {
-        let signer = SigningKey::new(signing).ok_or(Error::SigningKey)?;
-        let tokens = api::Issuer::new(Arc::new(signer));
+        let tokens = signer(signing)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = name("windlass", &[]);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -179,6 +178,19 @@ impl Credentials {
     pub fn identity(&self) -> Identity {
         self.identity.clone()
     }
+}
+
+/// Who signs by the key of a server that was started elsewhere, such as the file that a kube-apiserver was given as
+/// `--service-account-signing-key-file`: PKCS #8 in PEM, on the curve P-256.
+///
+/// # Errors
+/// When it is no such key.
+pub fn issuer(pem: &str) -> Result<api::Issuer, Error> {
+    signer(&KeyPair::from_pem(pem)?)
+}
+
+fn signer(key: &KeyPair) -> Result<api::Issuer, Error> {
+    Ok(api::Issuer::new(Arc::new(SigningKey::new(key).ok_or(Error::SigningKey)?)))
 }
 
 /// The key of an earlier run, so that the tokens of its pods still count; a new one if there is none.

@@ -32,6 +32,9 @@ pub struct Issuer {
     key_id: String,
 }
 
+/// The `iss` of tokens that live in Secrets.
+pub(super) const LEGACY: &str = "kubernetes/serviceaccount";
+
 /// What precedes a point of P-256 in a SubjectPublicKeyInfo.
 const P256: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
@@ -56,8 +59,9 @@ impl Issuer {
         })
     }
 
-    /// A signed token that says this.
-    pub(super) fn sign(&self, claims: &Value) -> String {
+    /// A signed token that says this. Whoever makes tokens that live in Secrets, as kube-controller-manager does, signs them
+    /// by the key of the server.
+    pub fn sign(&self, claims: &Value) -> String {
         let header = json!({"alg": "ES256", "kid": self.key_id});
         let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
         let message = format!("{}.{}", encode(&header), encode(claims));
@@ -77,7 +81,7 @@ impl Issuer {
         };
         let Some((header, claims)) = message.split_once('.') else { return Ok(None) };
         let (Some(header), Some(claims)) = (decode(header), decode(claims)) else { return Ok(None) };
-        if claims["iss"].as_str() != Some(&self.url) {
+        if claims["iss"].as_str().is_none_or(|issuer| issuer != self.url && issuer != LEGACY) {
             return Ok(None);
         }
         if header["kid"].as_str().is_some_and(|id| !id.is_empty() && id != self.key_id) {

@@ -3,10 +3,12 @@
 //! ```text
 //! serviceaccounts/<name>/token ─► request ─► claims ─► Issuer (a key, behind a trait: the core draws no random number)
 //! Authorization: Bearer …, TokenReview ─► review: signature, audience, time, and whether all it names is still there
+//!                                        └► legacy: the same of tokens that live in Secrets
 //! ```
 
 mod claims;
 mod issuer;
+mod legacy;
 mod request;
 mod review;
 

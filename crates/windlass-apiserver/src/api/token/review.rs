@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::Issuer;
+use super::issuer::{Issuer, LEGACY};
 use super::request::texts;
 use crate::api::object::meta_str;
 use crate::api::options::WriteOptions;
@@ -43,7 +43,8 @@ impl Issuer {
     ) -> std::result::Result<Option<Checked>, String> {
         let Some(claims) = self.verify(token)? else { return Ok(None) };
         let wanted = if audiences.is_empty() { &self.audiences } else { audiences };
-        let given = texts(&claims["aud"]);
+        let is_legacy = claims["iss"].as_str() == Some(LEGACY);
+        let given = if is_legacy { self.audiences.clone() } else { texts(&claims["aud"]) };
         let both: Vec<String> = given.iter().filter(|audience| wanted.contains(audience)).cloned().collect();
         if both.is_empty() {
             return Err(format!(
@@ -64,15 +65,18 @@ impl Issuer {
         if future(time("iat")) {
             return Err("service account token is issued in the future".to_owned());
         }
-        Ok(Some(Checked { claims, audiences: both }))
+        let legacy = is_legacy.then(|| token.to_owned());
+        Ok(Some(Checked { claims, audiences: both, legacy }))
     }
 }
 
 /// A token that is right in itself; whether what it names is still there, the server knows.
 #[derive(Debug)]
 pub struct Checked {
-    claims: Value,
-    audiences: Vec<String>,
+    pub(super) claims: Value,
+    pub(super) audiences: Vec<String>,
+    /// The token itself, where it is one that lives in a Secret.
+    pub(super) legacy: Option<String>,
 }
 
 impl Server {
@@ -81,6 +85,9 @@ impl Server {
     /// # Errors
     /// When its account is gone, or what it is bound to.
     pub fn bearer(&self, token: &Checked, now: Timestamp) -> std::result::Result<Bearer, String> {
+        if let Some(text) = &token.legacy {
+            return self.legacy_bearer(token, text);
+        }
         let own = &token.claims["kubernetes.io"];
         let namespace = own["namespace"].as_str().unwrap_or_default();
         let named = |kind: &str, field: &str| str_at(own, &[kind, field]).to_owned();
@@ -129,15 +136,8 @@ impl Server {
         ];
         let known = |(_, value): &(&str, String)| !value.is_empty() && value != "JTI=";
         Ok(Bearer {
-            user: User {
-                name: format!("system:serviceaccount:{namespace}:{name}"),
-                groups: vec![
-                    "system:serviceaccounts".to_owned(),
-                    format!("system:serviceaccounts:{namespace}"),
-                    "system:authenticated".to_owned(),
-                ],
-            },
-            uid: claimed_uid(own),
+            user: User::account(namespace, &name),
+            uid: claimed,
             extra: extra.into_iter().filter(known).collect(),
             audiences: token.audiences.clone(),
         })
@@ -170,10 +170,6 @@ impl Server {
         };
         Ok(Response::tree(201, &call.output, &review))
     }
-}
-
-fn claimed_uid(own: &Value) -> String {
-    str_at(own, &["serviceaccount", "uid"]).to_owned()
 }
 
 fn told(bearer: &Bearer) -> Value {

@@ -1,6 +1,7 @@
 //! Tokens of service accounts, and the pods that get them.
 
 use super::*;
+use crate::api::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
@@ -72,6 +73,60 @@ async fn a_token_says_whose_it_is_and_counts_until_the_account_is_gone() {
     assert_eq!(by_token(&served, text).await.0, 401);
     account(&served.server, "a").await;
     assert_eq!(by_token(&served, text).await.0, 401, "another account has its name");
+}
+
+/// What a token says that lives in a Secret.
+fn of_secret(account: &Value, secret: &str) -> Value {
+    json!({
+        "iss": "kubernetes/serviceaccount",
+        "kubernetes.io/serviceaccount/namespace": "default",
+        "kubernetes.io/serviceaccount/secret.name": secret,
+        "kubernetes.io/serviceaccount/service-account.name": account["metadata"]["name"],
+        "kubernetes.io/serviceaccount/service-account.uid": account["metadata"]["uid"],
+        "sub": format!("system:serviceaccount:default:{}", account["metadata"]["name"].as_str().unwrap()),
+    })
+}
+
+#[tokio::test]
+async fn a_token_that_lives_in_a_secret_counts_as_long_as_that_has_it() {
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+    let served = Served::start().await;
+    let made = account(&served.server, "a").await;
+    let text = served.credentials.tokens().sign(&of_secret(&made, "t"));
+    assert_eq!(by_token(&served, &text).await.0, 401, "no Secret has it");
+    let secret = json!({
+        "metadata": {"name": "t", "annotations": {"kubernetes.io/service-account.name": "a"}},
+        "type": "kubernetes.io/service-account-token", "stringData": {"token": text},
+    });
+    assert_eq!(ask(&served.server, "POST", SECRETS, &secret.to_string()).await.0, 201);
+    assert_eq!(by_token(&served, &text).await.0, 200);
+    let review = async || {
+        let body =
+            json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": text}});
+        ask(&served.server, "POST", REVIEWS, &body.to_string()).await.1["status"].clone()
+    };
+    let told = review().await;
+    assert_eq!(told["user"]["username"], "system:serviceaccount:default:a", "{told}");
+    assert_eq!(told["user"]["uid"], made["metadata"]["uid"]);
+    assert_eq!(told["audiences"], json!(["https://kubernetes.default.svc"]));
+
+    let patch = async |patch: Value| {
+        let request = http::Request::patch(format!("{SECRETS}/t"))
+            .header("content-type", "application/merge-patch+json")
+            .body(Bytes::from(patch.to_string()))
+            .unwrap();
+        assert_eq!(served.server.call(request, User::admin()).await.status(), 200);
+    };
+    let label = "kubernetes.io/legacy-token-invalid-since";
+    patch(json!({"metadata": {"labels": {label: "2026-01-01"}}})).await;
+    assert_eq!(by_token(&served, &text).await.0, 401, "it is marked as invalid");
+    patch(json!({"metadata": {"labels": {label: null}}, "data": {"token": "eA=="}})).await;
+    assert_eq!(review().await["error"], "[invalid bearer token, Token does not match server's copy]");
+    patch(json!({"stringData": {"token": text}})).await;
+    assert_eq!(by_token(&served, &text).await.0, 200);
+    ask(&served.server, "DELETE", &format!("{ACCOUNTS}/a"), "").await;
+    account(&served.server, "a").await;
+    assert_eq!(by_token(&served, &text).await.0, 401, "another account has its name");
 }
 
 #[tokio::test]
