@@ -1,9 +1,12 @@
 //! The cluster of a test.
 
+use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_apiserver::api::audit::Record;
+use windlass_apiserver::api::{Config, Issuer};
+use windlass_apiserver::front::credentials::Credentials;
 use windlass_apiserver::front::{ApiServer, Clock, Options, Random};
 use windlass_apiserver::store::Unreadable;
 
@@ -36,7 +39,7 @@ impl TestCluster {
 
     /// A cluster with a seed, a clock, or checks of its own.
     pub fn builder() -> Builder {
-        Builder { seed: None, clock: None, self_check: false, timeout: TIMEOUT }
+        Builder { seed: None, clock: None, tokens: false, self_check: false, timeout: TIMEOUT }
     }
 
     /// An independent cluster with the same objects and history, and no requests behind it.
@@ -80,6 +83,11 @@ impl TestCluster {
     /// The server itself.
     pub fn server(&self) -> &ApiServer {
         &self.inner.server
+    }
+
+    /// Who signs its tokens of service accounts, where it [has such](Builder::tokens).
+    pub fn tokens(&self) -> Option<Issuer> {
+        self.server().inspect(|server| server.config().tokens.clone())
     }
 
     /// The same cluster, whose waits take this long before they give up.
@@ -149,6 +157,7 @@ impl Drop for Inner {
 pub struct Builder {
     seed: Option<u64>,
     clock: Option<Clock>,
+    tokens: bool,
     self_check: bool,
     timeout: Duration,
 }
@@ -163,6 +172,13 @@ impl Builder {
     /// The server's clock; the machine's by default.
     pub fn clock(self, clock: Clock) -> Builder {
         Builder { clock: Some(clock), ..self }
+    }
+
+    /// Whether the server signs tokens of service accounts and knows them, by a key of its own. What
+    /// [signs](TestCluster::tokens) is for a controller that puts them into Secrets, too. Off, unless it is asked for: a
+    /// signature is never twice the same.
+    pub fn tokens(self, on: bool) -> Builder {
+        Builder { tokens: on, ..self }
     }
 
     /// Record every watch that is served to a [client](TestCluster::client), and fail the test when one was not ordered,
@@ -181,8 +197,9 @@ impl Builder {
     pub async fn start(self) -> TestCluster {
         static FIRST: OnceLock<ApiServer> = OnceLock::new();
         let server = match (self.seed, self.clock) {
-            (None, None) => FIRST.get_or_init(|| ApiServer::start(Options::default())).fork(),
+            (None, None) if !self.tokens => FIRST.get_or_init(|| ApiServer::start(Options::default())).fork(),
             (seed, clock) => ApiServer::start(Options {
+                config: Config { tokens: self.tokens.then(new_issuer), ..Config::default() },
                 clock: clock.unwrap_or(Clock::System),
                 random: seed.map_or_else(Random::from_os, Random::from_seed),
                 ..Options::default()
@@ -190,4 +207,9 @@ impl Builder {
         };
         TestCluster::of(server, self.self_check, self.timeout)
     }
+}
+
+fn new_issuer() -> Issuer {
+    let here = Ipv4Addr::LOCALHOST.into();
+    Credentials::generate(here).expect("certificates can be made of nothing").tokens()
 }

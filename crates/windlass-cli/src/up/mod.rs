@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use windlass::Env;
 use windlass_cluster::Controllers;
+use windlass_cluster::controllers::Tokens;
 
 pub use failure::Failure;
 use folder::{Folder, State};
@@ -190,7 +191,10 @@ impl Cluster {
         self.folder.note(&state)?;
         show.done(&format!("Kubernetes {} API at {}", api.version(), api.url));
 
-        let controllers = self.controllers.insert(Controllers::all().start(api.client(&env), &env));
+        // Tokens that live in Secrets are signed by the key of the server.
+        let issuer = api.credentials.tokens();
+        let controllers = Controllers::all().with(Tokens::new(move |claims| issuer.sign(claims)));
+        let controllers = self.controllers.insert(controllers.start(api.client(&env), &env));
         show.step("controllers", controllers.ready()).await;
         show.done(&format!("controllers: {}", Controllers::names().len()));
 

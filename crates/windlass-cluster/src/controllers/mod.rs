@@ -1,5 +1,6 @@
 //! The built-in controllers, one room each, and what several of them share.
 
+mod authority;
 mod claim;
 mod cronjob;
 mod daemonset;
@@ -22,10 +23,12 @@ mod scheduler;
 mod serviceaccount;
 mod share;
 mod statefulset;
+mod tokens;
 mod ttl;
 mod volumes;
 
 pub use root_ca::RootCa;
+pub use tokens::Tokens;
 
 use std::sync::Arc;
 
@@ -56,6 +59,7 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
     ("root-ca-certificate-publisher", || Arc::new(RootCa::default())),
     ("serviceaccount", || Arc::new(serviceaccount::ServiceAccounts)),
+    ("serviceaccount-token", || Arc::new(Tokens::default())),
     ("taint-eviction", || Arc::new(node::TaintEviction::default())),
     ("ttl-after-finished", || Arc::new(ttl::TtlAfterFinished)),
 ];

@@ -7,13 +7,14 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::ObjectMeta;
 use windlass_core::ObjectKey;
 
+use super::authority::Authority;
 use super::serviceaccount::{is_active, of_namespace};
 use crate::engine::{Controller, Turn, View, Wiring};
 
 /// Publishes the certificate authority of the API server as the ConfigMap `kube-root-ca.crt` of each namespace.
 #[derive(Debug, Default)]
 pub struct RootCa {
-    authority: Option<String>,
+    authority: Authority,
 }
 
 const NAME: &str = "kube-root-ca.crt";
@@ -21,23 +22,11 @@ const KEY: &str = "ca.crt";
 const ANNOTATION: &str = "kubernetes.io/description";
 const DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/// Where the API server says which certificates it trusts.
-const PUBLISHED: (&str, &str, &str) = ("kube-system", "extension-apiserver-authentication", "client-ca-file");
-
 impl RootCa {
     /// Publishes these certificates, in PEM. Without them, those by which the API server knows its clients are
     /// published: the same authority, on a server of ours.
     pub fn new(authority: impl Into<String>) -> RootCa {
-        RootCa { authority: Some(authority.into()) }
-    }
-
-    fn authority(&self, view: &View<'_>) -> Option<String> {
-        if let Some(authority) = &self.authority {
-            return Some(authority.clone());
-        }
-        let (namespace, name, key) = PUBLISHED;
-        let published = view.get::<ConfigMap>(&ObjectKey::namespaced(namespace, name))?;
-        published.data.as_ref()?.get(key).filter(|text| !text.is_empty()).cloned()
+        RootCa { authority: Authority::given(authority) }
     }
 }
 
@@ -48,20 +37,16 @@ impl Controller for RootCa {
 
     fn declare(&self, wiring: &mut Wiring) {
         wiring.keys::<Namespace>();
-        let given = self.authority.is_some();
-        wiring.maps::<ConfigMap>(move |map, view| {
-            let (namespace, name, _) = PUBLISHED;
-            if !given && ObjectKey::of(&map.metadata) == ObjectKey::namespaced(namespace, name) {
-                let all = view.list::<Namespace>(None);
-                return all.iter().map(|namespace| ObjectKey::of(&namespace.metadata)).collect();
-            }
-            of_namespace(&map.metadata, NAME)
+        wiring.maps::<ConfigMap>(|map, _| of_namespace(&map.metadata, NAME));
+        self.authority.leads_to(wiring, |view| {
+            let all = view.list::<Namespace>(None);
+            all.iter().map(|namespace| ObjectKey::of(&namespace.metadata)).collect()
         });
     }
 
     fn step(&self, key: &ObjectKey, view: &View<'_>, _: Timestamp) -> Turn {
         let mut turn = Turn::default();
-        let Some(authority) = self.authority(view).filter(|_| is_active(view, key)) else { return turn };
+        let Some(authority) = self.authority.get(view).filter(|_| is_active(view, key)) else { return turn };
         let data = Some(BTreeMap::from([(KEY.to_owned(), authority)]));
         let Some(map) = view.get::<ConfigMap>(&ObjectKey::namespaced(key.name(), NAME)) else {
             turn.create(&ConfigMap {

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::{Kind, ObjectKey};
 
+use super::Controller;
 use super::discover::{Kinds, kinds};
 use super::send::Failure;
 
@@ -41,6 +42,9 @@ pub enum LookUp {
     },
     /// All kinds that the server serves.
     Kinds,
+    /// A signed token that says this. It is not the server who answers, but [whoever signs](super::Controller::sign): a
+    /// signature takes randomness, which a step does not have.
+    Token(Value),
 }
 
 /// What the server said of the scale of one object.
@@ -91,6 +95,8 @@ pub struct Answers {
     /// By path: uid and replicas, nothing, or why not.
     scales: BTreeMap<String, Result<Option<(String, i32)>, String>>,
     kinds: Option<Arc<Kinds>>,
+    /// By what they say.
+    tokens: BTreeMap<String, String>,
 }
 
 impl Answers {
@@ -119,8 +125,17 @@ impl Answers {
         self.kinds.as_ref()
     }
 
+    pub(super) fn token(&self, claims: &Value) -> Option<&str> {
+        self.tokens.get(&claims.to_string()).map(String::as_str)
+    }
+
     /// Asks the server, unless it has answered in this pass.
-    pub(super) async fn ask(&mut self, client: &Client, look_up: &LookUp) -> Result<(), Failure> {
+    pub(super) async fn ask(
+        &mut self,
+        client: &Client,
+        controller: &dyn Controller,
+        look_up: &LookUp,
+    ) -> Result<(), Failure> {
         match look_up {
             LookUp::Object { kind, key } => {
                 let path = kind.path(key.namespace(), Some(key.name()));
@@ -141,6 +156,13 @@ impl Answers {
                 if let Entry::Vacant(entry) = self.scales.entry(path) {
                     let answer = scale(client, kind, key.name(), entry.key()).await;
                     entry.insert(answer);
+                }
+            }
+            LookUp::Token(claims) => {
+                if let (Entry::Vacant(entry), Some(token)) =
+                    (self.tokens.entry(claims.to_string()), controller.sign(claims))
+                {
+                    entry.insert(token);
                 }
             }
             LookUp::Kinds => {

@@ -20,6 +20,7 @@ pub use wiring::Wiring;
 pub(crate) use work::Work;
 
 use jiff::Timestamp;
+use serde_json::Value;
 use windlass_core::{Kind, ObjectKey};
 
 /// A controller as a function from what is there to what should be written.
@@ -35,6 +36,12 @@ pub trait Controller: Send + Sync + 'static {
     /// It is called for keys whose object is gone, too. A [write that the server refused](View::refused) is told to the
     /// next call: that one only reports it, and the runner tries again after a while.
     fn step(&self, key: &ObjectKey, view: &View<'_>, now: Timestamp) -> Turn;
+
+    /// A signed token that says this, where a step has [asked](LookUp::Token) for one: by a controller that has a key.
+    fn sign(&self, claims: &Value) -> Option<String> {
+        let _ = claims;
+        None
+    }
 
     /// Declares a kind that a step wants [watched](Turn::watch), which may be one that is watched already.
     fn watch(&self, kind: &Kind, wiring: &mut Wiring) {

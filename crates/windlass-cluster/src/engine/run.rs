@@ -103,7 +103,7 @@ impl Runner {
                 return Ok(retry);
             }
             for look_up in &turn.look_ups {
-                answers.ask(&self.sender.client, look_up).await?;
+                answers.ask(&self.sender.client, &*self.controller, look_up).await?;
             }
         };
         for kind in &turn.watch {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use windlass::Object;
 use windlass::cache::{Cache, ReadError};
 use windlass_core::{Kind, ObjectKey};
@@ -74,6 +75,11 @@ impl<'a> View<'a> {
     /// Why the server could not say.
     pub fn scale(&self, kind: &Kind, key: &ObjectKey) -> Result<Scaled<'a>, String> {
         self.answers.scale(kind, key)
+    }
+
+    /// A signed token that says this, where the step has [asked](super::LookUp::Token).
+    pub fn token(&self, claims: &Value) -> Option<&'a str> {
+        self.answers.token(claims)
     }
 
     /// The kinds that the server serves, where the step has [asked](super::LookUp::Kinds).
