@@ -65,7 +65,6 @@ fn endpoints() {
 }
 
 #[test]
-#[ignore = "four recordings hold an event that depends on whether kube-controller-manager saw the volume or the claim first"]
 fn volumes() {
     replay("volumes");
 }
@@ -76,7 +75,6 @@ fn disruption() {
 }
 
 #[test]
-#[ignore = "until Secrets get tokens, and there is an authority to publish"]
 fn serviceaccount() {
     replay("serviceaccount");
 }

@@ -208,6 +208,7 @@ fn value(words: &Words, key: &str, from: &Value) -> Value {
             Value::Object(map.keys().map(|name| (name.clone(), json!("<secret>"))).collect())
         }
         Value::String(_) if key == "resourceVersion" => json!("<version>"),
+        Value::String(_) if key == "kubernetes.io/legacy-token-last-used" => json!("<day>"),
         Value::String(text) => Value::String(words.text(text)),
         Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => json!("<port>"),
         Value::Array(items) if key == "conditions" => {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -155,6 +157,7 @@ impl Player<'_> {
                 })
                 .await?;
             }
+            Step::Review(secret) => self.review(secret).await?,
             Step::Sleep(seconds) => self.pass(Duration::from_secs_f64(*seconds)).await?,
             Step::Snapshot(name) => {
                 self.settle(self.scenario.settle).await?;
@@ -340,10 +343,33 @@ impl Player<'_> {
             self.stage.api.send_to_any(Method::POST, &path, "application/json", &body).await?;
         let cause = answer["details"]["causes"][0]["message"].as_str().unwrap_or_default();
         let answer = json!({"code": status, "message": answer["message"], "cause": cause});
-        let count = self.played.pictures.len();
-        let picture = Picture::from([("Eviction".to_owned(), answer)]);
-        self.played.pictures.insert(format!("eviction {count}"), picture);
+        self.add("eviction", "Eviction", answer);
         Ok(())
+    }
+
+    /// Whom the token in a Secret speaks for, by the server's own word.
+    async fn review(&mut self, secret: &str) -> Result<()> {
+        let view = self.stage.mirror.view(&self.namespace);
+        let found = matching(&view, &format!("secret/{secret}"));
+        let text = found.first().and_then(|secret| secret.object["data"]["token"].as_str());
+        let token = String::from_utf8(STANDARD.decode(text.unwrap_or_default())?)?;
+        let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+            "spec": {"token": token}});
+        let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+        let (_, answer) = self.stage.api.send_to_any(Method::POST, path, "application/json", &body).await?;
+        let mut status = answer["status"].clone();
+        if let Some(user) = status["user"].as_object_mut() {
+            user.shift_remove("uid");
+        }
+        self.add("review", "TokenReview", status);
+        Ok(())
+    }
+
+    /// One more answer that is compared: `name` is the moment, `kind` what was asked.
+    fn add(&mut self, name: &str, kind: &str, answer: Value) {
+        let count = self.played.pictures.len();
+        let picture = Picture::from([(kind.to_owned(), answer)]);
+        self.played.pictures.insert(format!("{name} {count}"), picture);
     }
 
     fn path(&self, what: &str) -> Result<String> {

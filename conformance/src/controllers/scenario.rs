@@ -30,6 +30,9 @@ pub struct Group {
     /// Whether every scenario has a server for itself, because controllers look at all nodes there are.
     #[serde(default)]
     pub alone: bool,
+    /// Whether it takes minutes, most of which is waiting.
+    #[serde(default)]
+    pub long: bool,
     /// How many scenarios there are at least.
     pub least: usize,
 }
@@ -99,6 +102,8 @@ pub enum Step {
     Wait(BTreeMap<String, Value>),
     /// There come to be so many objects, named `kind` or `kind?label=value`.
     Count(BTreeMap<String, usize>),
+    /// The server is asked whom the token in this Secret speaks for; what it says is compared.
+    Review(String),
     /// Seconds pass.
     Sleep(f64),
     /// What is there now is compared too, under this name.

@@ -7,7 +7,9 @@ use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use windlass::Env;
-use windlass_cluster::controllers::RootCa;
+use windlass_apiserver::api::Issuer;
+use windlass_apiserver::front::credentials;
+use windlass_cluster::controllers::{RootCa, Tokens};
 use windlass_cluster::{Controllers, Running};
 use windlass_testing::{Clock, TestCluster};
 
@@ -62,9 +64,11 @@ impl Side {
     /// # Errors
     /// When a program is missing or does not come up, or a controller is not there.
     pub async fn ours(group: &Group, folder: &Path) -> Result<Side> {
-        let controllers = controllers(group)?;
         let server = fresh(folder).await?;
         let client = client(&server.kubeconfig).await?;
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
+        let issuer = credentials::issuer(&read("sa.key")?)?;
+        let controllers = controllers(group, issuer, &read("certificates/apiserver.crt")?)?;
         let running = controllers.start(client.clone(), &Env::system());
         let stage = stage(client, group, Timestamp::now);
         Ok(Side { stage, running: Some(running), _server: Some(server), _cluster: None })
@@ -77,8 +81,10 @@ impl Side {
     pub async fn embedded(group: &Group) -> Result<Side> {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().context("a time")?;
         let env = Env::seeded(1, start);
-        let cluster = TestCluster::builder().seed(1).clock(Clock::runtime(start)).start().await;
-        let running = controllers(group)?.start(cluster.client(), &env);
+        let cluster = TestCluster::builder().seed(1).clock(Clock::runtime(start)).tokens(true).start().await;
+        let issuer = cluster.tokens().context("the cluster signs tokens")?;
+        let controllers = controllers(group, issuer, "-----BEGIN CERTIFICATE-----\n")?;
+        let running = controllers.start(cluster.client(), &env);
         let stage = stage(cluster.client(), group, move || env.now());
         Ok(Side { stage, running: Some(running), _server: None, _cluster: Some(cluster) })
     }
@@ -107,15 +113,18 @@ fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send
     }
 }
 
-/// Our controllers of a group. The one that hands out the certificate of the server is given one.
-fn controllers(group: &Group) -> Result<Controllers> {
-    const ROOT_CA: &str = "root-ca-certificate-publisher";
-    let (given, others): (Vec<&String>, Vec<&String>) = group.ours.iter().partition(|name| *name == ROOT_CA);
-    let controllers = Controllers::named(others)?;
-    Ok(match given.is_empty() {
-        true => controllers,
-        false => controllers.with(RootCa::new("-----BEGIN CERTIFICATE-----\n")),
-    })
+/// Our controllers of a group. Those that hand out what only the server has are given it: its certificate and its key.
+fn controllers(group: &Group, issuer: Issuer, authority: &str) -> Result<Controllers> {
+    let mut controllers = Controllers::named(&group.ours)?;
+    let has = |wanted: &str| group.ours.iter().any(|name| name == wanted);
+    if has("root-ca-certificate-publisher") {
+        controllers = controllers.with(RootCa::new(authority));
+    }
+    if has("serviceaccount-token") {
+        let tokens = Tokens::new(move |claims| issuer.sign(claims));
+        controllers = controllers.with(tokens.authority(authority));
+    }
+    Ok(controllers)
 }
 
 async fn fresh(folder: &Path) -> Result<Server> {
@@ -126,6 +135,8 @@ async fn fresh(folder: &Path) -> Result<Server> {
 /// A client of the administrator of a kubeconfig.
 pub(crate) async fn client(kubeconfig: &Path) -> Result<kube::Client> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    // An eviction that is refused is an answer that is compared, and not to be asked for again for five minutes.
+    config.default_retry = false;
     Ok(kube::Client::try_from(config)?)
 }
