@@ -42,11 +42,12 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
-conformance: ## The same requests, and the same operators, on us and on the real kube-apiserver 1.36; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
+conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
 	@tools/setup rust kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32
 	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
 	$(if $(ARGS),,cargo test -p windlass-etcd)
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')

@@ -32,17 +32,23 @@ pub struct Choice {
 }
 
 /// How many groups run at a time, each with its own servers, and how many scenarios of each: most of the time is waiting.
-const GROUPS_AT_ONCE: usize = 2;
+const GROUPS_AT_ONCE: usize = 4;
 const SCENARIOS_AT_ONCE: usize = 16;
+/// How many servers there are at a time of a group whose scenarios have one each.
+const ALONE_AT_ONCE: usize = 2;
 
-type Outcomes = BTreeMap<String, Result<Played>>;
+/// What came of scenarios, and how long each took.
+type Outcomes = BTreeMap<String, (Result<Played>, Duration)>;
 
 /// Runs what is chosen; prints what differs, and how many of each group do not. Whether none does.
 ///
 /// # Errors
 /// When a server does not start, or a file cannot be read or written.
 pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
-    let groups = chosen(choice)?;
+    let started = Instant::now();
+    let mut groups = chosen(choice)?;
+    // The long ones first, or the last of them is waited for alone.
+    groups.sort_by_key(|group| (!group.alone, !group.long));
     let slots = Arc::new(Semaphore::new(GROUPS_AT_ONCE));
     let mut tasks = JoinSet::new();
     for group in groups {
@@ -54,15 +60,18 @@ pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
         });
     }
     let mut lines = BTreeMap::new();
-    let mut good = true;
+    let (mut good, mut equal_of_all) = (true, 0);
     while let Some(done) = tasks.join_next().await {
         let (name, result) = done??;
         let line = match result {
-            Ok(Counts { equal, different, failed, took }) => {
+            Ok(Counts { equal, different, failed, took, slowest }) => {
                 good &= different + failed == 0;
+                equal_of_all += equal;
+                let (slowest, longest) = slowest.unwrap_or_default();
                 format!(
-                    "{equal:3} equal {different:3} different {failed:3} failed {:5.0} s",
-                    took.as_secs_f64()
+                    "{equal:3} equal {different:3} different {failed:3} failed {:5.0} s, {:.0} s of it {slowest}",
+                    took.as_secs_f64(),
+                    longest.as_secs_f64()
                 )
             }
             Err(error) => {
@@ -75,6 +84,7 @@ pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
     for (name, line) in lines {
         println!("{name:18} {line}");
     }
+    println!("{equal_of_all} scenarios are equal, in {:.0} s", started.elapsed().as_secs_f64());
     Ok(good)
 }
 
@@ -93,6 +103,8 @@ struct Counts {
     different: usize,
     failed: usize,
     took: Duration,
+    /// The scenario that took the longest.
+    slowest: Option<(String, Duration)>,
 }
 
 async fn run_group(group: &Group, choice: &Choice, output: &Path) -> Result<Counts> {
@@ -113,12 +125,14 @@ async fn run_group(group: &Group, choice: &Choice, output: &Path) -> Result<Coun
         }
     };
     let (real, ours) = tokio::try_join!(real, ours)?;
-    let mut counts = Counts { equal: 0, different: 0, failed: 0, took: started.elapsed() };
+    let all = real.iter().chain(&ours).flatten();
+    let slowest = all.max_by_key(|(_, (_, took))| *took).map(|(name, (_, took))| (name.clone(), *took));
+    let mut counts = Counts { equal: 0, different: 0, failed: 0, took: started.elapsed(), slowest };
     let mut report = String::new();
     for scenario in &scenarios {
         let name = scenario.full_name();
         let of = |outcomes: &Option<Outcomes>| match outcomes {
-            Some(outcomes) => match &outcomes[&name] {
+            Some(outcomes) => match &outcomes[&name].0 {
                 Ok(played) => Ok(Some(played.clone())),
                 Err(error) => Err(format!("{error:#}")),
             },
@@ -185,30 +199,44 @@ pub fn against(reference: &BTreeMap<String, Picture>, other: &Played) -> Vec<Str
 }
 
 async fn play_all(group: &Group, folder: &Path, scenarios: &[Scenario], real: bool) -> Result<Outcomes> {
+    if !group.alone {
+        return play_on(group, folder, scenarios, real).await;
+    }
+    let slots = Arc::new(Semaphore::new(ALONE_AT_ONCE));
+    let mut tasks = JoinSet::new();
+    for scenario in scenarios {
+        let (group, scenario, slots) = (group.clone(), scenario.clone(), slots.clone());
+        let folder = folder.join(&scenario.name);
+        tasks.spawn(async move {
+            let _slot = slots.acquire().await?;
+            play_on(&group, &folder, &[scenario], real).await
+        });
+    }
     let mut outcomes = Outcomes::new();
-    let together = if group.alone { 1 } else { scenarios.len().max(1) };
-    for some in scenarios.chunks(together) {
-        let side = match real {
-            true => Side::real(group, folder).await?,
-            false => Side::ours(group, folder).await?,
-        };
-        play_on(side, some, &mut outcomes).await?;
+    while let Some(done) = tasks.join_next().await {
+        outcomes.extend(done??);
     }
     Ok(outcomes)
 }
 
-async fn play_on(side: Side, scenarios: &[Scenario], outcomes: &mut Outcomes) -> Result<()> {
-    let side = Arc::new(side);
+/// Plays scenarios on a server of their own, all together.
+async fn play_on(group: &Group, folder: &Path, scenarios: &[Scenario], real: bool) -> Result<Outcomes> {
+    let side = Arc::new(match real {
+        true => Side::real(group, folder).await?,
+        false => Side::ours(group, folder).await?,
+    });
     let slots = Arc::new(Semaphore::new(SCENARIOS_AT_ONCE));
     let mut tasks = JoinSet::new();
     for scenario in scenarios {
         let (scenario, side, slots) = (scenario.clone(), side.clone(), slots.clone());
         tasks.spawn(async move {
             let _slot = slots.acquire().await;
+            let started = Instant::now();
             let outcome = play(&side.stage, &scenario).await;
-            (scenario.full_name(), outcome)
+            (scenario.full_name(), (outcome, started.elapsed()))
         });
     }
+    let mut outcomes = Outcomes::new();
     while let Some(done) = tasks.join_next().await {
         let (name, outcome) = done?;
         outcomes.insert(name, outcome);
@@ -216,5 +244,5 @@ async fn play_on(side: Side, scenarios: &[Scenario], outcomes: &mut Outcomes) ->
     if let Some(side) = Arc::into_inner(side) {
         side.stop().await;
     }
-    Ok(())
+    Ok(outcomes)
 }
