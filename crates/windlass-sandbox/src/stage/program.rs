@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use nix::sys::signal::SigSet;
 use nix::unistd::{AccessFlags, eaccess};
 use rustix::pty::OpenptFlags;
 
@@ -95,6 +96,10 @@ pub(super) fn become_program(argv: &[String], env: &[(String, String)], cwd: &Pa
         Ok(program) => program,
         Err(text) => return Failure::Program(text),
     };
+    // We read of the end of children in our own way. A shell that inherits that would wait for ever for its own.
+    if let Err(error) = SigSet::empty().thread_set_mask() {
+        return Failure::step("let all signals through")(error.into());
+    }
     let mut command = Command::new(program);
     command.arg0(name).args(&argv[1..]).env_clear();
     if !env.iter().any(|(key, _)| key == "HOME") {

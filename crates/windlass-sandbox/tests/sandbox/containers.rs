@@ -85,6 +85,9 @@ async fn the_program_is_alone() {
     assert_eq!(world.run("e", env).await.expect("it runs").1, "A=b c\nHOME=/root");
     let cwd = Spec { cwd: "/made/for/it".into(), ..world.spec("cwd", &["/bin/pwd"]) };
     assert_eq!(world.run("cwd", cwd).await.expect("it runs").1, "/made/for/it");
+    let blocked = world.spec("blocked", &["grep", "SigBlk", "/proc/self/status"]);
+    let (_, said) = world.run("blocked", blocked).await.expect("it runs");
+    assert_eq!(said, "SigBlk:\t0000000000000000", "no signal is kept from it");
     world.end().await;
 }
 
