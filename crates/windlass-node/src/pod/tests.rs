@@ -231,7 +231,8 @@ async fn tokens_are_renewed_before_they_end() {
             json!({
                 "serviceAccountName": "robot",
                 "volumes": [{"name": "tokens", "projected": {"sources": sources}}],
-                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"]}],
+                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"],
+                    "volumeMounts": [{"name": "tokens", "mountPath": "/mnt"}]}],
             }),
         )
         .await;
@@ -256,7 +257,8 @@ async fn files_follow_their_objects() {
             "web",
             json!({
                 "volumes": [{"name": "conf", "configMap": {"name": "conf"}}],
-                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"]}],
+                "containers": [{"name": "a", "image": "busybox:1", "command": ["polite"],
+                    "volumeMounts": [{"name": "conf", "mountPath": "/mnt"}]}],
             }),
         )
         .await;

@@ -9,15 +9,16 @@ mod atomic;
 mod host_path;
 pub(crate) mod payload;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, PersistentVolume, Volume};
+use k8s_openapi::api::core::v1::{Container, PersistentVolume, Pod, Volume};
 
+use super::member::Member;
 use payload::{Payload, Sources};
 
 /// A volume that is there.
@@ -111,6 +112,15 @@ pub(crate) fn set_up(
         "this kind of volume is not there on this node: use emptyDir, hostPath, a claim or objects"
             .to_owned(),
     ))
+}
+
+/// The volumes that a container of a pod sees. As with kubelet, nobody waits for the others.
+pub(crate) fn wanted(pod: &Pod) -> impl Iterator<Item = &Volume> {
+    let members = Member::all(pod);
+    let mounts = members.iter().flat_map(|member| member.spec.volume_mounts.iter().flatten());
+    let names: BTreeSet<String> = mounts.map(|mount| mount.name.clone()).collect();
+    let all = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    all.filter(move |volume| names.contains(&volume.name))
 }
 
 /// Where a container sees a volume, and what it sees of it.
@@ -223,6 +233,19 @@ mod tests {
         assert_eq!(seen[0].source, scratch.path.join("of/me").canonicalize().unwrap());
         assert!(!seen[0].read_only && seen[1].read_only);
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_volume_that_nobody_mounts_is_not_wanted() {
+        let mounts = |name: &str| json!({"name": name, "volumeMounts": [{"name": name, "mountPath": "/x"}]});
+        let pod: Pod = serde_json::from_value(json!({"spec": {
+            "initContainers": [mounts("first")], "containers": [mounts("main")],
+            "ephemeralContainers": [mounts("debug")],
+            "volumes": [{"name": "main"}, {"name": "unused"}, {"name": "debug"}, {"name": "first"}],
+        }}))
+        .unwrap();
+        let names: Vec<_> = wanted(&pod).map(|volume| volume.name.as_str()).collect();
+        assert_eq!(names, ["main", "debug", "first"]);
     }
 
     #[test]

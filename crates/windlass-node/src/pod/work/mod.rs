@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, Volume};
 use nix::sys::signal::Signal;
 use tokio::sync::mpsc;
 
@@ -23,6 +23,7 @@ use super::life::{Action, Finish, Hook, Host, Life, NotStarted, Report, Turn};
 use super::node::Node;
 use super::probe::Finding;
 use super::runtime::Signaller;
+use super::volume;
 pub(crate) use prepare::remove;
 use prepare::{Prepared, Tokens};
 use start::Live;
@@ -295,13 +296,16 @@ impl Worker {
         self.tokens = prepared.tokens;
     }
 
-    /// Makes volumes of objects hold what the objects say now.
+    /// Makes volumes of objects hold what the objects say now, and those that were not wanted before.
     fn refresh(&mut self) {
         if self.refreshing {
             self.refresh_again = true;
             return;
         }
-        if !self.life.has_place() || self.place.volumes.values().all(|volume| volume.payload.is_none()) {
+        let as_it_is = |volume: &Volume| {
+            self.place.volumes.get(&volume.name).is_some_and(|ready| ready.payload.is_none())
+        };
+        if !self.life.has_place() || volume::wanted(self.life.pod()).all(as_it_is) {
             return;
         }
         self.refreshing = true;

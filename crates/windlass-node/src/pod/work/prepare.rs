@@ -65,8 +65,7 @@ pub(super) async fn prepare(node: Arc<Node>, pod: Arc<Pod>, had: Prepared) -> Re
     }
     prepared.place.facts.host_ips.clone_from(&node.host_ips);
     prepared.place.facts.capacity = node.capacity;
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    for volume in volumes {
+    for volume in volume::wanted(&pod) {
         if let Err(error) = make_volume(&node, &pod, volume, &mut prepared).await {
             return Err(failed(prepared, "FailedMount", error.to_string()));
         }
@@ -90,14 +89,13 @@ pub(super) async fn prepare(node: Arc<Node>, pod: Arc<Pod>, had: Prepared) -> Re
     Ok(prepared)
 }
 
-/// Makes volumes of objects hold what the objects say now. What cannot be had stays as it is.
+/// Makes volumes of objects hold what the objects say now, and those that only a later container wants. What cannot be had
+/// stays as it is.
 pub(super) async fn refresh(node: Arc<Node>, pod: Arc<Pod>, had: Prepared) -> Prepared {
     let mut prepared = had;
-    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
-    for volume in volumes {
-        let made_of_objects =
-            prepared.place.volumes.get(&volume.name).is_some_and(|ready| ready.payload.is_some());
-        if !made_of_objects {
+    for volume in volume::wanted(&pod) {
+        let there = prepared.place.volumes.get(&volume.name);
+        if there.is_some_and(|ready| ready.payload.is_none()) {
             continue;
         }
         if let Err(error) = make_volume(&node, &pod, volume, &mut prepared).await {
