@@ -210,7 +210,7 @@ impl Life {
         if record.is_active() {
             return;
         }
-        if let Slot::Exited(exited) = &record.slot
+        if let Slot::Exited(exited) = &mut record.slot
             && let Some(since) = exited.since
             && let Some(until) = record.crash.until(since)
             && now < until
@@ -222,6 +222,8 @@ impl Life {
             } else if record.waiting.as_ref().is_none_or(|waiting| waiting.reason != reason) {
                 let wait = go_duration(record.crash.wait());
                 let message = format!("back-off {wait} restarting failed container={container} pod={pod}");
+            }
+            if !std::mem::replace(&mut exited.told, true) {
                 record.waiting = Some(Waiting::new(reason, message));
                 let note = format!("Back-off restarting failed container {container} in pod {pod}");
                 turn.tell(Some(container), Warning, "BackOff", note);

@@ -75,6 +75,8 @@ pub(crate) struct Exited {
     pub at: Timestamp,
     /// It was ended in order to be started again, whatever the policy says.
     pub forced: bool,
+    /// Whether people were told that it is started again only after a wait.
+    pub told: bool,
 }
 
 /// Why a container does not run.
@@ -187,7 +189,8 @@ impl Record {
         match ended {
             Some(state) if runs_again => record.previous = Some(state),
             Some(state) => {
-                record.slot = Slot::Exited(Exited { state, since: None, at: now, forced: false });
+                record.slot =
+                    Slot::Exited(Exited { state, since: None, at: now, forced: false, told: false });
             }
             None => {}
         }

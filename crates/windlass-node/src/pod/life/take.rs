@@ -144,7 +144,8 @@ impl Life {
                     finished_at: Some(Time(now)),
                     ..ContainerStateTerminated::default()
                 };
-                record.slot = Slot::Exited(Exited { state, since: Some(now), at: now, forced: false });
+                record.slot =
+                    Slot::Exited(Exited { state, since: Some(now), at: now, forced: false, told: false });
                 record.waiting = Some(Waiting::new("RunContainerError", message));
                 return;
             }
@@ -182,7 +183,7 @@ impl Life {
             _ => Some(exit.at),
         };
         let forced = kill.is_some_and(|kill| kill.forced);
-        record.slot = Slot::Exited(Exited { state, since, at: exit.at, forced });
+        record.slot = Slot::Exited(Exited { state, since, at: exit.at, forced, told: false });
     }
 
     fn hooked(

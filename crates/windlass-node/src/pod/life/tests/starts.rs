@@ -300,6 +300,7 @@ fn a_post_start_hook_holds_the_next_one_up_and_kills_if_it_fails() {
     0: [a] FailedPostStartHook: PostStartHook failed
     0: [a] Killing: FailedPostStartHook
     0: a TERM
+    0: [a] BackOff: Back-off restarting failed container a in pod web_default(u1)
     ");
     world.wait(1);
     assert!(world.line().contains("a CrashLoopBackOff restarts=1 last=Error(143)"), "{}", world.line());
