@@ -10,7 +10,8 @@ use thiserror::Error;
 
 use crate::up::folder;
 
-/// Stop the cluster that runs on a data folder, and wait until nothing of it is left. What it holds stays in the folder.
+/// Stop the cluster that runs on a data folder, and wait until nothing of it is left. Pods have their grace periods. What it
+/// holds stays in the folder.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -60,7 +61,7 @@ impl Failure {
     }
 }
 
-/// How long it may take: longer than anything in it waits for anything.
+/// How long it may take beside the grace periods of pods: longer than anything in it waits for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -75,8 +76,14 @@ pub fn main(args: Args) -> Result<(), Failure> {
     let pid = i32::try_from(pid).unwrap_or(i32::MAX);
     kill(Pid::from_raw(pid), Signal::SIGTERM).map_err(|source| Failure::Signal { pid, source })?;
     let started = Instant::now();
+    let mut patience = PATIENCE;
     while holder()?.is_some() {
-        if started.elapsed() > PATIENCE {
+        let stopping = folder::state(&path).and_then(|state| state.stopping);
+        if let Some(stopping) = stopping.filter(|_| patience == PATIENCE) {
+            println!("{}; `kill -9 {pid}` ends them at once", stopping.what);
+            patience += Duration::from_secs(stopping.seconds.max(1));
+        }
+        if started.elapsed() > patience {
             return Err(Failure::Stays { pid });
         }
         std::thread::sleep(LOOK);

@@ -176,6 +176,7 @@ mod tests {
             kubeconfig: "/k".into(),
             nodes: 1,
             ready: true,
+            stopping: None,
         };
         let ready = json!([{"type": "Ready", "status": "True"}]);
         let node = json!({"metadata": {"name": "a"}, "status": {"conditions": ready}});

@@ -13,6 +13,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A folder of a test, removed at its end.
@@ -47,6 +48,8 @@ pub struct Cluster {
     folder: PathBuf,
     /// All that it said until it was ready.
     pub said: String,
+    /// What it says after that.
+    rest: Option<JoinHandle<String>>,
 }
 
 impl Cluster {
@@ -63,8 +66,12 @@ impl Cluster {
             }
         }
         // What it says from now on is read, so that it never waits for us.
-        std::thread::spawn(move || lines.read_to_end(&mut Vec::new()));
-        Cluster { child, folder: folder.to_owned(), said }
+        let rest = std::thread::spawn(move || {
+            let mut rest = String::new();
+            lines.read_to_string(&mut rest).expect("its output is text");
+            rest
+        });
+        Cluster { child, folder: folder.to_owned(), said, rest: Some(rest) }
     }
 
     /// Runs kubectl with the cluster's kubeconfig; it has to succeed.
@@ -107,11 +114,23 @@ impl Cluster {
         command
     }
 
-    /// Sends a signal by its name, and waits for the end.
-    pub fn end(mut self, signal: &str) -> ExitStatus {
+    /// Sends a signal by its name.
+    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.expect("kill runs").success());
+    }
+
+    /// Sends a signal by its name, and waits for the end.
+    pub fn end(mut self, signal: &str) -> ExitStatus {
+        self.signal(signal);
         self.child.wait().expect("it is our child")
+    }
+
+    /// Sends a signal by its name, and waits for the end, which has to be a good one. What it said after it was ready.
+    pub fn end_saying(mut self, signal: &str) -> String {
+        let rest = self.rest.take().expect("nobody else has it");
+        assert_eq!(self.end(signal).code(), Some(0));
+        rest.join().expect("it is read to its end")
     }
 }
 

@@ -43,6 +43,18 @@ pub struct State {
     pub nodes: usize,
     /// Whether it has done all that it was started with.
     pub ready: bool,
+    /// What it waits for in order to end.
+    #[serde(default)]
+    pub stopping: Option<Stopping>,
+}
+
+/// A cluster that ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Stopping {
+    /// What it waits for, in a line.
+    pub what: String,
+    /// For how long at most.
+    pub seconds: u64,
 }
 
 /// The folder of a user who names none.

@@ -27,7 +27,7 @@ use windlass_cluster::Controllers;
 use windlass_cluster::controllers::Tokens;
 
 pub use failure::Failure;
-use folder::{Folder, State};
+use folder::{Folder, State, Stopping};
 use nodes::Nodes;
 use server::Api;
 use show::Show;
@@ -38,7 +38,8 @@ use crate::common::{self, filter, stop_signal};
 /// processes.
 ///
 /// No Kubernetes, no container runtime and no root is needed. What is created stays in the data folder, and is there again
-/// at the next start. Pods reach each other, Services and the API server, and nothing outside.
+/// at the next start. Pods reach each other, Services and the API server, and nothing outside. Ctrl-C gives them their grace
+/// periods; a second one ends them at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exit codes:
@@ -128,7 +129,8 @@ async fn run(args: &Args, show: &Show) -> Result<(), Failure> {
     if args.fresh {
         folder.empty()?;
     }
-    let mut cluster = Cluster { env: Env::system(), folder, api: None, controllers: None, nodes: None };
+    let mut cluster =
+        Cluster { env: Env::system(), folder, state: None, api: None, controllers: None, nodes: None };
     let ended = tokio::select! {
         biased;
         () = &mut stop => Ok(()),
@@ -145,7 +147,7 @@ async fn run(args: &Args, show: &Show) -> Result<(), Failure> {
     };
     tokio::select! {
         biased;
-        () = show.step("stopping", cluster.stop()) => {}
+        () = cluster.stop(show) => {}
         // Asked twice, it waits for nothing. What is left goes with this process.
         () = again => {}
     }
@@ -164,6 +166,8 @@ fn beside() -> PathBuf {
 struct Cluster {
     env: Env,
     folder: Folder,
+    /// What others are told of it.
+    state: Option<State>,
     api: Option<Api>,
     controllers: Option<windlass_cluster::Running>,
     nodes: Option<Nodes>,
@@ -181,14 +185,15 @@ impl Cluster {
         let env = self.env.clone();
         let starting = Api::start(args.port, args.kubeconfig.as_deref(), &self.folder, &env);
         let api = self.api.insert(show.step("API server", starting).await?);
-        let mut state = State {
+        let state = self.state.insert(State {
             pid: std::process::id(),
             url: api.url.clone(),
             kubeconfig: api.kubeconfig.clone(),
             nodes: usize::from(args.nodes),
             ready: false,
-        };
-        self.folder.note(&state)?;
+            stopping: None,
+        });
+        self.folder.note(state)?;
         show.done(&format!("Kubernetes {} API at {}", api.version(), api.url));
 
         // Tokens that live in Secrets are signed by the key of the server.
@@ -220,7 +225,7 @@ impl Cluster {
             settle::settle(&api.client(&env), &documents, show, &env).await;
         }
         state.ready = true;
-        self.folder.note(&state)?;
+        self.folder.note(state)?;
         show.line(&words::summary(&documents, &api.kubeconfig, args));
 
         let lost = async {
@@ -240,9 +245,20 @@ impl Cluster {
     }
 
     /// Ends everything, the last first. Pods end with their nodes; the API server is there until nobody needs it.
-    async fn stop(&mut self) {
+    async fn stop(&mut self, show: &Show) {
         if let Some(nodes) = self.nodes.take() {
-            nodes.stop().await;
+            let running = nodes.running();
+            if let Some(line) = words::waiting(&running) {
+                show.line(&format!("{line}; Ctrl-C again ends them at once"));
+                let seconds = running.iter().map(|(_, patience)| patience.as_secs()).max().unwrap_or(0);
+                if let Some(state) = &mut self.state {
+                    state.stopping = Some(Stopping { what: line, seconds });
+                    if let Err(error) = self.folder.note(state) {
+                        tracing::warn!(%error, "nobody else can read what is waited for");
+                    }
+                }
+            }
+            show.step("stopping", nodes.stop()).await;
         }
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;

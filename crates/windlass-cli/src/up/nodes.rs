@@ -3,8 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Node;
+use futures_util::future::join_all;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{Api as Resources, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -154,12 +156,21 @@ impl Nodes {
         Failure::PodsLost
     }
 
-    /// Ends them. As with kubelet, nothing is said of it: leases run out.
+    /// The pods that run, by their names, each with how long its containers have to end.
+    pub fn running(&self) -> Vec<(String, Duration)> {
+        let name = |pod: &Pod| {
+            let part = |part: &Option<String>| part.clone().unwrap_or_default();
+            format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
+        };
+        let all = self.pods.iter().flat_map(Pods::running);
+        all.map(|(pod, patience)| (name(&pod), patience)).collect()
+    }
+
+    /// Ends them, after all pods have had their grace at the same time. As with kubelet, nothing is said of it: leases run
+    /// out.
     pub async fn stop(self) {
+        join_all(self.pods.into_iter().map(Pods::shut_down)).await;
         drop(self.own);
-        for pods in self.pods {
-            pods.stop().await;
-        }
         self.sandbox.stop().await;
         drop(self.ground);
         self.told.cancel();

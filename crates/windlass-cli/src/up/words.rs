@@ -1,6 +1,7 @@
 //! What people are told when the cluster is there. Pure.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -60,6 +61,23 @@ pub fn summary(documents: &[Document], kubeconfig: &Path, args: &Args) -> String
     format!("\n    export KUBECONFIG={}\n\n{lines}\n{end}", quoted(kubeconfig))
 }
 
+/// What the end of a cluster waits for: pods, each with its patience.
+pub fn waiting(running: &[(String, Duration)]) -> Option<String> {
+    let seconds = running.iter().map(|(_, patience)| patience.as_secs()).max()?;
+    let count = match running.len() {
+        1 => "1 pod".to_owned(),
+        many => format!("{many} pods"),
+    };
+    let mut names: Vec<&str> = running.iter().take(NAMED).map(|(name, _)| name.as_str()).collect();
+    if running.len() > NAMED {
+        names.push("…");
+    }
+    Some(format!("waiting for {count} to end, at most {seconds} s: {}", names.join(", ")))
+}
+
+/// A line has room for so many names.
+const NAMED: usize = 4;
+
 fn data_dir(args: &Args) -> String {
     args.data_dir.as_ref().map(|path| format!(" --data-dir {}", quoted(path))).unwrap_or_default()
 }
@@ -73,6 +91,19 @@ mod tests {
     struct Line {
         #[command(flatten)]
         args: Args,
+    }
+
+    #[test]
+    fn people_are_told_what_the_end_waits_for() {
+        let of = |pods: &[(&str, u64)]| {
+            let pods: Vec<_> =
+                pods.iter().map(|(name, time)| ((*name).to_owned(), Duration::from_secs(*time))).collect();
+            waiting(&pods)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("a/b", 5)]).unwrap(), "waiting for 1 pod to end, at most 5 s: a/b");
+        let five = [("a/a", 1), ("a/b", 30), ("a/c", 2), ("a/d", 3), ("a/e", 4)];
+        assert_eq!(of(&five).unwrap(), "waiting for 5 pods to end, at most 30 s: a/a, a/b, a/c, a/d, …");
     }
 
     #[test]

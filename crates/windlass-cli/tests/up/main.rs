@@ -1,6 +1,7 @@
 //! `windlass up` as people use it: alone, with pods, by kubectl, and as the README shows it.
 
 mod alone;
+mod ending;
 mod kubectl;
 mod node;
 #[path = "../support/mod.rs"]

@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use windlass::Env;
 use windlass::cache::{Cache, Declared, Delta, Subscriber};
 use windlass::env::{Died, Task};
@@ -19,6 +20,7 @@ use windlass_core::select::FieldSelector;
 use super::board::Board;
 use super::downward::Capacity;
 use super::library::CacheLibrary;
+use super::life::patience;
 use super::member::Member;
 use super::node::Node;
 use super::runtime::{Network, Runtime};
@@ -57,6 +59,7 @@ pub struct Ground {
 pub struct Pods {
     node: Arc<Node>,
     task: Task<()>,
+    stopping: CancellationToken,
 }
 
 impl Pods {
@@ -84,8 +87,9 @@ impl Pods {
             recorder: ground.recorder,
             board,
         });
-        let task = env.spawn("pods", run(node.clone(), cache, library, ends));
-        Pods { node, task }
+        let stopping = CancellationToken::new();
+        let task = env.spawn("pods", run(node.clone(), cache, library, ends, stopping.clone()));
+        Pods { node, task, stopping }
     }
 
     /// What the node's endpoint asks.
@@ -93,13 +97,29 @@ impl Pods {
         Arc::new(super::containers::OfBoard(self.node.clone()))
     }
 
+    /// The pods that run, each with how long its containers have to end.
+    pub fn running(&self) -> Vec<(Arc<Pod>, Duration)> {
+        let running = self.node.board.pods().into_iter().filter(|pod| {
+            pod.metadata.uid.as_ref().is_some_and(|uid| !self.node.board.running(Some(uid)).is_empty())
+        });
+        running.map(|pod| (pod.clone(), patience(&pod))).collect()
+    }
+
+    /// Ends all pods as the shutdown of a machine does: each container has its `preStop` hook, its stop signal and the
+    /// grace period of its pod, all at the same time. Nothing is said of it, so that the next process starts them again.
+    pub async fn shut_down(self) {
+        self.stopping.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(node = self.node.name, %error, "the pods of a node died");
+        }
+        kill(&self.node, None).await;
+    }
+
     /// Ends the tasks of all pods and their containers, as if the machine had lost its power: nothing is said of it.
     pub async fn stop(self) {
         self.task.abort();
         let _ended: Result<(), Died> = self.task.await;
-        for run in self.node.board.running(None) {
-            (run.signal)(nix::sys::signal::Signal::SIGKILL as i32).await;
-        }
+        kill(&self.node, None).await;
     }
 }
 
@@ -177,6 +197,7 @@ async fn run(
     cache: Cache,
     library: CacheLibrary,
     mut ends: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
+    stopping: CancellationToken,
 ) {
     let (teller, mut seen) = mpsc::unbounded_channel();
     let fields = FieldSelector::parse(&format!("spec.nodeName={}", node.name)).unwrap_or_default();
@@ -191,7 +212,9 @@ async fn run(
             && library.services.is_synced()
     };
     while !complete() {
-        cache.synced().await;
+        if stopping.run_until_cancelled(cache.synced()).await.is_none() {
+            return;
+        }
         if !complete() {
             // A first try has failed, and the source has said so.
             node.env.sleep(Duration::from_millis(100)).await;
@@ -205,12 +228,13 @@ async fn run(
     let mut tended: BTreeMap<String, Tended> = BTreeMap::new();
     let mut tasks: Tasks = FuturesUnordered::new();
     let mut ending = FuturesUnordered::new();
-    loop {
+    let mut told = false;
+    while !told || !tasks.is_empty() {
         tokio::select! {
             biased;
             Some((uid, died)) = tasks.next(), if !tasks.is_empty() => {
                 match (died, tended.remove(&uid)) {
-                    (Some(died), Some(old)) => {
+                    (Some(died), Some(old)) if !told => {
                         tracing::error!(pod = old.pod.metadata.name, error = %died, "task of a pod failed; it is taken up again");
                         let now = pods.list(None).into_iter().find(|pod| pod.metadata.uid.as_ref() == Some(&uid));
                         let one = tend(&node, uid.clone(), now.clone().unwrap_or(old.pod), &mut tasks, AGAIN);
@@ -220,6 +244,12 @@ async fn run(
                         tended.insert(uid, one);
                     }
                     _ => node.board.forget(&uid),
+                }
+            }
+            () = stopping.cancelled(), if !told => {
+                told = true;
+                for one in tended.values() {
+                    let _ = one.words.send(Word::Stop);
                 }
             }
             Some(end) = ends.recv() => ending.push(end),
@@ -242,6 +272,8 @@ async fn run(
                         one.pod = pod.clone();
                         let _ = one.words.send(Word::Changed(pod));
                     }
+                    // None is begun that would be ended at once.
+                    None if told => {}
                     None => {
                         let one = tend(&node, uid.clone(), pod, &mut tasks, Duration::ZERO);
                         tended.insert(uid, one);
@@ -263,14 +295,19 @@ fn tend(node: &Arc<Node>, uid: String, pod: Arc<Pod>, tasks: &mut Tasks, wait: D
     let of = uid.clone();
     let task = env.spawn("pod", async move {
         // What a task before this one has left runs for nobody.
-        for run in node.board.running(Some(&of)) {
-            (run.signal)(nix::sys::signal::Signal::SIGKILL as i32).await;
-        }
+        kill(&node, Some(&of)).await;
         node.env.sleep(wait).await;
         Worker::new(node, pod, inbox).run().await;
     });
     tasks.push(Box::pin(async move { (uid, task.await.err()) }));
     one
+}
+
+/// Ends what runs, of one pod or of all.
+async fn kill(node: &Node, uid: Option<&str>) {
+    for run in node.board.running(uid) {
+        (run.signal)(nix::sys::signal::Signal::SIGKILL as i32).await;
+    }
 }
 
 /// The objects that a pod is made from: its volumes and its environment.

@@ -271,3 +271,47 @@ async fn files_follow_their_objects() {
     world.env.sleep(Duration::from_secs(1)).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "two");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_waits_for_grace_says_nothing_and_starts_pods_again() {
+    let mut world = World::new().await;
+    let deaf = json!({"terminationGracePeriodSeconds": 20,
+        "containers": [{"name": "a", "image": "busybox:1", "command": ["sleep", "100000"]}]});
+    world.create("deaf", deaf).await;
+    world.create("polite", one(&["polite"])).await;
+    assert!(running(&world.after(5, "polite").await));
+    let pods = world.pods.take().unwrap();
+    let waited: Vec<_> = pods.running().into_iter().map(|(_, patience)| patience.as_secs()).collect();
+    assert_eq!(waited.iter().max(), Some(&30), "that is how long the pod has which says nothing of it");
+    let asked = world.env.now();
+    pods.shut_down().await;
+    assert_eq!(
+        world.env.now().duration_since(asked).as_secs(),
+        20,
+        "the deaf one has its grace, and no more"
+    );
+    assert_eq!(world.runtime.count(), 0);
+    for name in ["deaf", "polite"] {
+        let status = world.after(0, name).await;
+        assert!(running(&status) && status.restart_count == 0, "nobody was told: {status:?}");
+    }
+    world.boot();
+    for name in ["deaf", "polite"] {
+        let status = world.after(5, name).await;
+        assert!(running(&status) && status.restart_count == 1, "{status:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happened_before_a_shutdown_is_said() {
+    let mut world = World::new().await;
+    let mut once = one(&["sleep", "7"]);
+    once["restartPolicy"] = json!("Never");
+    world.create("once", once).await;
+    world.create("deaf", one(&["sleep", "100000"])).await;
+    world.after(5, "once").await;
+    world.env.sleep(Duration::from_secs(2)).await;
+    world.pods.take().unwrap().shut_down().await;
+    let phase = world.api().get("once").await.unwrap().status.unwrap().phase;
+    assert_eq!(phase.as_deref(), Some("Succeeded"));
+}

@@ -18,6 +18,8 @@ pub(crate) enum Cause {
     Deleted,
     /// It is not in the API any more.
     Gone,
+    /// Its node is being shut down: it will run again.
+    Stopped,
 }
 
 /// The end of a pod.
@@ -92,6 +94,8 @@ impl Life {
         }
         let cause = self.ending.map(|ending| ending.cause);
         match self.place {
+            // What it has goes with the node, and nobody is told that it ended.
+            Place::Ready if cause == Some(Cause::Stopped) => {}
             Place::Ready => {
                 self.place = Place::Releasing;
                 turn.actions.push(Action::Release);

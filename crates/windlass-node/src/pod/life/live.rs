@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
 use windlass::events::EventType::{Normal, Warning};
 
 use super::ending::Ending;
@@ -170,9 +171,7 @@ impl Life {
 
     /// How long containers of this pod have to end.
     pub(super) fn patience(&self) -> Duration {
-        let of_spec = self.pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
-        let of_deletion = self.pod.metadata.deletion_grace_period_seconds;
-        seconds(of_deletion.or(of_spec).unwrap_or(30))
+        patience(&self.pod)
     }
 
     /// Begins to end a container that runs.
@@ -222,9 +221,9 @@ impl Life {
             } else if record.waiting.as_ref().is_none_or(|waiting| waiting.reason != reason) {
                 let wait = go_duration(record.crash.wait());
                 let message = format!("back-off {wait} restarting failed container={container} pod={pod}");
+                record.waiting = Some(Waiting::new(reason, message));
             }
             if !std::mem::replace(&mut exited.told, true) {
-                record.waiting = Some(Waiting::new(reason, message));
                 let note = format!("Back-off restarting failed container {container} in pod {pod}");
                 turn.tell(Some(container), Warning, "BackOff", note);
             }
@@ -298,6 +297,13 @@ impl Life {
             }
         }
     }
+}
+
+/// How long the containers of a pod have to end.
+pub(crate) fn patience(pod: &Pod) -> Duration {
+    let of_spec = pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
+    let of_deletion = pod.metadata.deletion_grace_period_seconds;
+    seconds(of_deletion.or(of_spec).unwrap_or(30))
 }
 
 fn name(member: &Member) -> String {

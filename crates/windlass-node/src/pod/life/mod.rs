@@ -29,6 +29,7 @@ use super::member::{Member, RestartPolicy, Role};
 use super::probe::{Finding, ProbeKind};
 use super::status;
 use ending::Ending;
+pub(crate) use live::patience;
 pub(crate) use record::{Record, Slot, terminated};
 
 /// The node that a pod runs on.
@@ -142,6 +143,8 @@ pub enum Report {
     Changed(Arc<Pod>),
     /// The pod is no longer in the API.
     Gone,
+    /// Its node is being shut down. Its containers end as if it was deleted; what is said of it from now on is of no use.
+    Stop,
     /// Something that it waits for may be there now.
     Retry,
     /// The pod has its volumes and its network, with these addresses.

@@ -24,6 +24,10 @@ impl Life {
         match report {
             Report::Changed(pod) => self.changed(pod, now),
             Report::Gone => self.ending = Some(Ending { cause: Cause::Gone }),
+            Report::Stop => {
+                // One that ends already goes on with that.
+                self.ending.get_or_insert(Ending { cause: Cause::Stopped });
+            }
             Report::Retry => self.retry(now),
             Report::Prepared(ips) => {
                 self.place = Place::Ready;

@@ -37,6 +37,8 @@ pub(crate) enum Word {
     Gone,
     /// An object that it is made from has changed.
     Refresh,
+    /// Its node is being shut down.
+    Stop,
 }
 
 /// What a job came to.
@@ -76,6 +78,13 @@ pub(crate) struct Worker {
     written: Option<PodStatus>,
     writing: bool,
     deleting: bool,
+    stopping: Option<Stopping>,
+}
+
+/// A pod whose node is being shut down. Nothing is said of how its containers end: the next process starts them again.
+struct Stopping {
+    /// What is still to be said: how things were before.
+    last: Option<PodStatus>,
 }
 
 /// A container that runs.
@@ -105,15 +114,15 @@ impl Worker {
             written,
             writing: false,
             deleting: false,
+            stopping: None,
             node,
         }
     }
 
-    /// Lets the pod live until nothing of it is left.
+    /// Lets the pod live until nothing of it is left, or nothing of it runs and the node is being shut down.
     pub async fn run(mut self) {
         loop {
             let Turn { actions, status, wake, finish } = self.life.turn(self.node.env.now());
-            self.node.board.show(&self.uid, self.life.pod(), &status);
             for action in actions {
                 self.act(action);
             }
@@ -121,7 +130,16 @@ impl Worker {
                 self.forget().await;
                 return;
             }
-            self.write(status, finish);
+            if let Some(stopping) = &mut self.stopping {
+                let last = if self.writing { None } else { stopping.last.take() };
+                last.into_iter().for_each(|status| self.write(status, None));
+                if !self.life.is_active() && !self.writing {
+                    return;
+                }
+            } else {
+                self.node.board.show(&self.uid, self.life.pod(), &status);
+                self.write(status, finish);
+            }
             let renew = self.tokens.renew_at().filter(|_| !self.refreshing && self.life.has_place());
             let wake = [wake, renew].into_iter().flatten().min();
             tokio::select! {
@@ -146,6 +164,10 @@ impl Worker {
                 self.refresh();
             }
             Word::Gone => self.take(Report::Gone),
+            Word::Stop => {
+                self.stopping = Some(Stopping { last: Some(self.life.said().clone()) });
+                self.take(Report::Stop);
+            }
             Word::Refresh => {
                 self.take(Report::Retry);
                 self.refresh();
@@ -166,6 +188,7 @@ impl Worker {
 
     fn act(&mut self, action: Action) {
         match action {
+            Action::Tell(_) if self.stopping.is_some() => {}
             Action::Tell(told) => self.node.tell(self.life.pod(), self.life.members(), told),
             Action::Prepare => {
                 let job = prepare::prepare(self.node.clone(), self.life.pod().clone(), self.prepared());

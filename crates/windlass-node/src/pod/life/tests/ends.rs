@@ -202,3 +202,27 @@ fn a_pod_that_is_being_deleted_is_not_started_by_the_next_process() {
     assert_eq!((again.runs, again.finish), (0, Some(Finish::Delete)));
     assert!(again.line().starts_with("Failed | web Unknown(255) | "), "{}", again.line());
 }
+
+#[test]
+fn a_node_that_is_shut_down_gives_everybody_their_grace() {
+    let mut web = container("web");
+    web["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", "3"]}}});
+    let mut world = World::new(json!({"containers": [web, container("deaf")]}));
+    world.hooks.insert("web");
+    world.deaf.insert("deaf");
+    world.settle();
+    world.news();
+    world.take(Report::Stop);
+    world.wait(3);
+    world.hooked("web", Hook::PreStop, Ok(()));
+    world.wait(27);
+    insta::assert_snapshot!(world.news(), @r"
+    0: [web] Killing: Stopping container web
+    0: web PreStop
+    0: [deaf] Killing: Stopping container deaf
+    0: deaf TERM
+    3: web TERM
+    30: deaf KILL
+    ");
+    assert!(!world.life.is_active() && world.finish.is_none(), "nothing runs, and nothing is taken away");
+}
