@@ -20,6 +20,7 @@ use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
     controllers, explained, generate, kubectl, kubelet, recorded, report, rules, servers, suite,
 };
+use windlass_testing::up::Cluster;
 
 /// Sends the same requests to our API server and to a real kube-apiserver 1.36, and compares the answers.
 #[derive(Parser)]
@@ -55,7 +56,7 @@ struct Args {
     /// Only these controllers, such as `deployment,job`. Of controllers.
     #[arg(long, value_delimiter = ',')]
     controller: Vec<String>,
-    /// The cluster with a node, such as that of `windlass up`. Of kubelet.
+    /// The cluster with a node [default: a `windlass up` of its own]. Of kubelet.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
     /// Where reports and the servers' data go [default: `conformance` in the target folder of this program]
@@ -117,12 +118,7 @@ async fn run(args: Args) -> Result<bool> {
         return controllers::run::run(&choice, &output.join("controllers")).await;
     }
     if matches!(args.mode, Mode::Kubelet | Mode::RecordKubelet) {
-        let kubeconfig = args.kubeconfig.context("--kubeconfig says which cluster")?;
-        let choice = kubelet::Choice { kubeconfig, only: args.only };
-        return match args.mode {
-            Mode::RecordKubelet => kubelet::record(&choice).await,
-            _ => kubelet::compare(&choice, &output.join("kubelet/differences.txt")).await,
-        };
+        return kubelet_mode(args, &program, &output.join("kubelet")).await;
     }
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = output.join("servers/recorded");
@@ -185,6 +181,27 @@ async fn run(args: Args) -> Result<bool> {
         println!("rules with fewer than {} sequences: {}", rules::LEAST, summary.thin.join(", "));
     }
     Ok(if args.only.is_empty() { summary.good() } else { summary.different == 0 })
+}
+
+/// On a cluster of its own, unless one is named.
+async fn kubelet_mode(args: Args, program: &Path, output: &Path) -> Result<bool> {
+    if args.mode == Mode::RecordKubelet {
+        let kubeconfig = args.kubeconfig.context("--kubeconfig says which cluster has the real kubelet")?;
+        return kubelet::record(&kubelet::Choice { kubeconfig, only: args.only }).await;
+    }
+    let report = output.join("differences.txt");
+    let (ours, kubeconfig) = match args.kubeconfig {
+        Some(kubeconfig) => (None, kubeconfig),
+        None => {
+            let folder = output.join("cluster");
+            std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+            let program = program.canonicalize().with_context(|| program.display().to_string())?;
+            (Some(Cluster::up(&program, &["--fresh"], &folder)), folder.join("data/kubeconfig"))
+        }
+    };
+    let equal = kubelet::compare(&kubelet::Choice { kubeconfig, only: args.only }, &report).await;
+    drop(ours);
+    equal
 }
 
 fn kubectl_mode(reference: &Server, ours: &Server, output: &Path) -> Result<bool> {

@@ -92,7 +92,7 @@ pub async fn compare(choice: &Choice, report: &Path) -> Result<bool> {
             words.iter().try_for_each(|line| writeln!(text, "  only words {line}"))?;
         }
     }
-    writeln!(text, "{equal} equal, {different} different")?;
+    writeln!(text, "pods beside {REFERENCE}: {equal} equal, {different} different")?;
     print!("{text}");
     if let Some(folder) = report.parent() {
         fs::create_dir_all(folder)?;
