@@ -24,7 +24,7 @@ up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up A
 	@exec "$${CARGO_TARGET_DIR:-target}/up/windlass" up --operators all --apply samples/ $(ARGS)
 
 test: ## Run all tests of the workspace
-	@tools/setup rust kubectl network nginx etcd-3.6
+	@tools/setup rust kubectl network nginx postgres etcd-3.6
 	WINDLASS_PROGRAMS_BUILT=yes cargo test --workspace
 
 lint: ## Check formatting, clippy, documentation, licences and sources of dependencies

@@ -1,6 +1,7 @@
 //! `windlass up` as people use it: alone, with pods, by kubectl, and as the README shows it.
 
 mod alone;
+mod databases;
 mod ending;
 mod kubectl;
 mod node;
