@@ -4,6 +4,7 @@ mod apiserver;
 mod common;
 mod down;
 mod image;
+mod node;
 mod status;
 mod up;
 
@@ -30,6 +31,7 @@ enum Command {
     Down(down::Args),
     Status(status::Args),
     Image(image::Args),
+    Node(node::Args),
     Apiserver(apiserver::Args),
 }
 
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
             Err(failure) => ended(Err(failure), status::Failure::exit_code),
         },
         Command::Image(args) => ended(image::main(args), image::Failure::exit_code),
+        Command::Node(args) => ended(node::main(args), node::Failure::exit_code),
         Command::Apiserver(args) => ended(apiserver::main(args), apiserver::Failure::exit_code),
     }
 }

@@ -11,8 +11,11 @@ mod detach;
 mod dial;
 mod failure;
 pub mod folder;
+mod gate;
+mod member;
 mod nodes;
 mod operators;
+pub mod power;
 mod server;
 mod settle;
 mod show;
@@ -247,7 +250,7 @@ impl Cluster {
     /// Ends everything, the last first. Pods end with their nodes; the API server is there until nobody needs it.
     async fn stop(&mut self, show: &Show) {
         if let Some(nodes) = self.nodes.take() {
-            let running = nodes.running();
+            let running = nodes.running().await;
             if let Some(line) = words::waiting(&running) {
                 show.line(&format!("{line}; Ctrl-C again ends them at once"));
                 let seconds = running.iter().map(|(_, patience)| patience.as_secs()).max().unwrap_or(0);

@@ -1,48 +1,42 @@
 //! The nodes of a cluster: the sandbox that all pods are in, the network, and each node's pods, endpoint and heartbeat.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::api::{Api as Resources, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api as Resources, DeleteParams, ListParams, PostParams};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use windlass::Env;
-use windlass::cache::Cache;
+use windlass::cache::{Cache, Declared};
 use windlass::env::Task;
 use windlass::events::Recorder;
 use windlass::metrics::Metrics;
 use windlass_node::folders::{self, Folders};
 use windlass_node::image::Images;
 use windlass_node::network::addresses::{DNS_SERVICE, FABRIC};
-use windlass_node::network::{DOMAIN, Host, Network, dns, run_rules};
-use windlass_node::pod::downward::Capacity;
-use windlass_node::pod::{self, Ground, Pods};
-use windlass_node::register::{Machine, Registrar, Registration};
-use windlass_node::serve::{Access, Certificate, Endpoint};
+use windlass_node::network::{Host, Network, dns, run_rules};
 use windlass_sandbox::{Options, Sandbox};
 
 use super::apply::{self, Document};
 use super::failure::Failure;
 use super::folder::Folder;
+use super::member::Member;
+use super::power;
 use super::server::Api;
 
 /// Nodes at work.
 pub struct Nodes {
     sandbox: Sandbox,
-    network: Network,
-    recorder: Recorder,
     names: Vec<String>,
-    pods: Vec<Pods>,
+    members: Vec<Arc<Member>>,
     /// What serves all of them: the network's rules, DNS, ports of this machine.
     ground: Vec<Task<()>>,
-    /// Each node's endpoint and heartbeat.
-    own: Vec<Task<()>>,
+    /// What cuts them off and switches them off.
+    power: Task<()>,
     events: Task<()>,
     told: CancellationToken,
 }
@@ -73,6 +67,7 @@ impl Nodes {
         let cache = Cache::new("windlass-node");
         let known = dns::Cached::declare(&cache);
         let folders = Folders::declare(&cache, volumes);
+        let objects = cache.declare(Declared::<Node>::typed());
         let host = Host {
             network: network.clone(),
             known: known.clone(),
@@ -87,62 +82,15 @@ impl Nodes {
             env.spawn("ports of this machine", host.run()),
             env.spawn("folders of volumes", folders.run(client, env.clone())),
         ];
-        let mut nodes = Nodes {
-            sandbox,
-            network,
-            recorder,
-            names,
-            pods: Vec::new(),
-            ground,
-            own: Vec::new(),
-            events,
-            told,
+        let of = |name: &String| {
+            Member::new(name, (&sandbox, &network, &recorder), api, folder, env).map(Arc::new)
         };
-        for name in nodes.names.clone() {
-            nodes.add(&name, api, folder, env).await?;
+        let members: Vec<Arc<Member>> = names.iter().map(of).collect::<Result<_, _>>()?;
+        for member in &members {
+            member.start().await?;
         }
-        Ok(nodes)
-    }
-
-    async fn add(&mut self, name: &str, api: &Api, folder: &Folder, env: &Env) -> Result<(), Failure> {
-        let failed = |source: BoxError| Failure::Node { name: name.to_owned(), source };
-        let own = folder.join("node").join(name);
-        std::fs::create_dir_all(own.join("pods")).map_err(|error| failed(error.into()))?;
-        let addresses = self.network.node(name).map_err(Failure::Network)?;
-        let machine = Machine::this(&own);
-        let ground = Ground {
-            runtime: Arc::new(self.sandbox.clone()),
-            network: Arc::new(self.network.pods(name, own.join("addresses.json")).map_err(Failure::Network)?),
-            images: images(),
-            recorder: self.recorder.clone(),
-        };
-        let options = pod::Options {
-            node: name.to_owned(),
-            host_ips: vec![addresses.own().to_string()],
-            folder: own.join("pods"),
-            capacity: capacity(&machine),
-            cluster_domain: DOMAIN.to_owned(),
-        };
-        let pods = Pods::start(api.client(env), env, options, ground);
-
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|error| failed(error.into()))?;
-        let port = listener.local_addr().map_err(|error| failed(error.into()))?.port();
-        let known_at = [IpAddr::from(Ipv4Addr::LOCALHOST), addresses.own().into()];
-        let certificate = Certificate::self_signed(name, &known_at).map_err(|error| failed(error.into()))?;
-        let access = Access { tokens: vec![api.node_token.clone()], client_authority: None };
-        let endpoint = Endpoint::new(env.clone(), pods.containers(), &certificate, &access);
-        let endpoint = endpoint.map_err(|error| failed(error.into()))?;
-        self.pods.push(pods);
-        self.own.push(env.spawn("node endpoint", async move { endpoint.serve(listener).await }));
-
-        let registration =
-            Registration { name: name.to_owned(), addresses, port, machine, version: api.version() };
-        let registrar = Registrar::new(api.client(env), env.clone(), registration);
-        registrar.register().await;
-        untaint(&api.client(env), name).await;
-        self.own.push(env.spawn("heartbeat", async move { registrar.heartbeat().await }));
-        Ok(())
+        let power = env.spawn("power of nodes", power::follow(objects, members.clone(), env.clone()));
+        Ok(Nodes { sandbox, names, members, ground, power, events, told })
     }
 
     /// What they are called.
@@ -157,53 +105,20 @@ impl Nodes {
     }
 
     /// The pods that run, by their names, each with how long its containers have to end.
-    pub fn running(&self) -> Vec<(String, Duration)> {
-        let name = |pod: &Pod| {
-            let part = |part: &Option<String>| part.clone().unwrap_or_default();
-            format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
-        };
-        let all = self.pods.iter().flat_map(Pods::running);
-        all.map(|(pod, patience)| (name(&pod), patience)).collect()
+    pub async fn running(&self) -> Vec<(String, Duration)> {
+        join_all(self.members.iter().map(|member| member.pods())).await.concat()
     }
 
-    /// Ends them, after all pods have had their grace at the same time. As with kubelet, nothing is said of it: leases run
-    /// out.
+    /// Ends them, after all pods have had their grace at the same time.
     pub async fn stop(self) {
-        join_all(self.pods.into_iter().map(Pods::shut_down)).await;
-        drop(self.own);
+        drop(self.power);
+        join_all(self.members.iter().map(|member| member.shut_down())).await;
         self.sandbox.stop().await;
         drop(self.ground);
         self.told.cancel();
         if let Err(error) = self.events.await {
             tracing::error!(%error, "events died");
         }
-    }
-}
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-fn capacity(machine: &Machine) -> Capacity {
-    Capacity {
-        cpu_millis: machine.cores as i128 * 1000,
-        memory: i128::from(machine.memory_kib) * 1024,
-        storage: i128::from(machine.storage_kib) * 1024,
-    }
-}
-
-/// A node that is new has the taint of one that is not ready. It is ready, so pods need not wait until a controller has seen
-/// that.
-async fn untaint(client: &kube::Client, name: &str) {
-    let nodes: Resources<Node> = Resources::all(client.clone());
-    let untainted = async {
-        let node = nodes.get(name).await?;
-        let mut taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        taints.retain(|taint| taint.key != "node.kubernetes.io/not-ready");
-        // Of this version: a taint that somebody adds meanwhile stays.
-        let patch = json!({"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": taints}});
-        nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await
-    };
-    if let Err(error) = untainted.await {
-        tracing::warn!(%error, name, "a node keeps the taint of one that is not ready");
     }
 }
 

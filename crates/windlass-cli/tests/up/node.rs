@@ -3,12 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_testing::up::{Cluster, kubectl};
 
 use crate::support::{Folder, windlass};
-use crate::up;
+use crate::{until_within, up};
 
 /// A pod whose program can be told from all others of this machine, and from which others are asked.
 fn client(mark: &str) -> String {
@@ -39,12 +39,8 @@ fn runs(mark: &str) -> bool {
     })
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is() {
-        assert!(started.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+fn until(what: &str, is: impl FnMut() -> bool) {
+    until_within(Duration::from_secs(30), what, is);
 }
 
 #[test]
