@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::ports::Port;
@@ -177,12 +178,20 @@ impl Process {
         })
     }
 
-    /// SIGSTOP: it is there, its connections are open, and it answers nothing.
+    /// SIGSTOP: it is there, its connections are open, and it answers nothing. Waits until all its threads have stopped: on a
+    /// busy machine some of them run on for a moment, and answer.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// The kernel refuses, or the process ended instead.
     pub fn pause(&mut self) -> Result<(), Failure> {
-        self.signal(Signal::SIGSTOP)
+        self.signal(Signal::SIGSTOP)?;
+        self.attempt("wait for the stop", |this| match waitpid(this.id()?, Some(WaitPidFlag::WUNTRACED))? {
+            WaitStatus::Stopped(..) => Ok(()),
+            ended => {
+                this.child = None;
+                Err(io::Error::other(format!("it ended: {ended:?}")))
+            }
+        })
     }
 
     /// SIGCONT: it goes on.
@@ -202,11 +211,12 @@ impl Process {
     }
 
     fn signal(&mut self, signal: Signal) -> Result<(), Failure> {
-        self.attempt("signal the process", |this| {
-            let child = this.child.as_ref().ok_or_else(|| io::Error::other("it is not running"))?;
-            let id = i32::try_from(child.id()).map_err(io::Error::other)?;
-            Ok(kill(Pid::from_raw(id), signal)?)
-        })
+        self.attempt("signal the process", |this| Ok(kill(this.id()?, signal)?))
+    }
+
+    fn id(&self) -> io::Result<Pid> {
+        let child = self.child.as_ref().ok_or_else(|| io::Error::other("it is not running"))?;
+        Ok(Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?))
     }
 
     fn attempt<T>(
