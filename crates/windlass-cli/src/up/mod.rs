@@ -16,6 +16,7 @@ mod member;
 mod nodes;
 mod operators;
 pub mod power;
+mod readiness;
 mod server;
 mod settle;
 mod show;
@@ -213,17 +214,20 @@ impl Cluster {
             show.done(&format!("nodes: {}", nodes.names().join(", ")));
         }
 
+        // Operators first: they bring the kinds that manifests are of.
+        let mut installed = Vec::new();
+        for operator in &operators {
+            operator.add_image(&nodes::images())?;
+            let own = operator.documents()?;
+            show.step(&operator.name, apply::apply(&api.server, &own)).await?;
+            show.done(&format!("operator {}: applied", operator.name));
+            installed.extend(own);
+        }
         let applied = show.step("manifests", apply::apply(&api.server, &documents)).await?;
         if !applied.is_empty() {
             show.done(&format!("applied: {}", applied.join(", ")));
         }
-        for operator in &operators {
-            operator.add_image(&nodes::images())?;
-            let installed = operator.documents()?;
-            show.step(&operator.name, apply::apply(&api.server, &installed)).await?;
-            show.done(&format!("operator {}: applied", operator.name));
-            documents.extend(installed);
-        }
+        documents.extend(installed);
         if args.nodes > 0 {
             settle::settle(&api.client(&env), &documents, show, &env).await;
         }

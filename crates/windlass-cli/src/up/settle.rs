@@ -1,111 +1,112 @@
-//! Waits until what was applied runs, and says what does not.
+//! Waits until what was applied is ready, and says what is not, and why.
 
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
-use kube::api::Api;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use serde_json::Value;
 use windlass::Env;
 
 use super::apply::Document;
-use super::show::Show;
+use super::readiness::{Readiness, readiness, trouble};
+use super::show::{Show, Step};
 
 /// How long it is waited for: what is not ready by then is a matter for those who wrote it.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Waits until all workloads among these are ready, or for two minutes.
+/// Waits until all that can be ready among these is, or for two minutes.
 pub async fn settle(client: &kube::Client, documents: &[Document], show: &Show, env: &Env) {
-    let mut waiting: Vec<Workload> = documents.iter().filter_map(Workload::of).collect();
+    let mut waiting: Vec<Awaited> =
+        documents.iter().filter_map(|document| Awaited::of(document, documents, show)).collect();
     let deadline = env.moment() + PATIENCE;
     while !waiting.is_empty() {
+        let late = env.moment() >= deadline;
         let mut still = Vec::new();
-        for workload in waiting {
-            match workload.count(client).await {
-                Some((ready, wanted)) if ready >= wanted => {
-                    show.done(&format!("{}: {ready} of {wanted} ready", workload.name()));
+        for awaited in waiting {
+            match awaited.look(client).await {
+                Readiness::Ready(how) => show.done(&format!("{}: {how}", awaited.name)),
+                Readiness::Waits(why) if late => {
+                    show.line(&format!("{} is not ready yet: {why}", awaited.name))
                 }
-                _ => still.push(workload),
+                Readiness::Waits(why) => {
+                    awaited.step.say(format!("{}: {why}", awaited.name));
+                    still.push(awaited);
+                }
             }
         }
         waiting = still;
-        if env.moment() >= deadline {
-            for workload in &waiting {
-                show.line(&format!("{} is not ready yet: `kubectl describe` says why", workload.name()));
-            }
-            return;
-        }
-        if let Some(next) = waiting.first() {
-            show.step(&format!("waiting for {}", next.name()), env.sleep(LOOK)).await;
-        }
+        env.sleep(LOOK).await;
     }
 }
 
-/// Something whose pods are counted.
-struct Workload {
-    kind: Kind,
+/// Something that will be ready.
+struct Awaited {
+    resource: ApiResource,
     namespace: String,
+    object: String,
+    /// What people call it: `deployment/web`.
     name: String,
+    step: Step,
 }
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Deployment,
-    StatefulSet,
-    DaemonSet,
-}
-
-impl Workload {
-    fn of(document: &Document) -> Option<Workload> {
+impl Awaited {
+    /// Workloads can be waited for, and objects of the kinds that are installed along with them: an operator sees to these.
+    fn of(document: &Document, all: &[Document], show: &Show) -> Option<Awaited> {
         let object = &document.object;
-        let kind = match object["kind"].as_str()? {
-            "Deployment" => Kind::Deployment,
-            "StatefulSet" => Kind::StatefulSet,
-            "DaemonSet" => Kind::DaemonSet,
-            _ => return None,
+        let (api_version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let is_workload = group == "apps" && matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet");
+        let defines = |definition: &&Document| {
+            let definition = &definition.object;
+            definition["kind"] == "CustomResourceDefinition"
+                && definition["spec"]["group"] == group
+                && definition["spec"]["names"]["kind"] == kind
+        };
+        let plural = match all.iter().find(defines) {
+            Some(definition) => definition.object["spec"]["names"]["plural"].as_str()?.to_owned(),
+            None if is_workload => format!("{}s", kind.to_lowercase()),
+            None => return None,
         };
         let text = |field: &str| object["metadata"][field].as_str().map(str::to_owned);
-        Some(Workload {
-            kind,
+        let name = format!("{}/{}", kind.to_lowercase(), text("name")?);
+        Some(Awaited {
+            resource: ApiResource::from_gvk_with_plural(
+                &GroupVersionKind::gvk(group, version, kind),
+                &plural,
+            ),
             namespace: text("namespace").unwrap_or_else(|| "default".into()),
-            name: text("name")?,
+            object: text("name")?,
+            step: show.begin(&name),
+            name,
         })
     }
 
-    fn name(&self) -> String {
-        let kind = match self.kind {
-            Kind::Deployment => "deployment",
-            Kind::StatefulSet => "statefulset",
-            Kind::DaemonSet => "daemonset",
+    async fn look(&self, client: &kube::Client) -> Readiness {
+        let objects: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), &self.namespace, &self.resource);
+        let object = match objects.get(&self.object).await {
+            Ok(object) => serde_json::to_value(object).unwrap_or_default(),
+            Err(error) => return Readiness::Waits(error.to_string()),
         };
-        format!("{kind}/{}", self.name)
+        match readiness(&object) {
+            Readiness::Waits(how) => match self.trouble(client, &object).await {
+                Some(why) => Readiness::Waits(format!("{how}: {why}")),
+                None => Readiness::Waits(how),
+            },
+            ready => ready,
+        }
     }
 
-    /// How many pods are ready and how many there should be, once its controller has seen its last version.
-    async fn count(&self, client: &kube::Client) -> Option<(i32, i32)> {
-        let (client, namespace, name) = (client.clone(), &self.namespace, &self.name);
-        let seen = |observed: Option<i64>, generation: Option<i64>| observed >= generation;
-        match self.kind {
-            Kind::Deployment => {
-                let object = Api::<Deployment>::namespaced(client, namespace).get(name).await.ok()?;
-                let status = object.status?;
-                let wanted = object.spec?.replicas.unwrap_or(1);
-                let updated = status.updated_replicas.unwrap_or(0) >= wanted;
-                (seen(status.observed_generation, object.metadata.generation) && updated)
-                    .then(|| (status.ready_replicas.unwrap_or(0), wanted))
-            }
-            Kind::StatefulSet => {
-                let object = Api::<StatefulSet>::namespaced(client, namespace).get(name).await.ok()?;
-                let status = object.status?;
-                let wanted = object.spec?.replicas.unwrap_or(1);
-                seen(status.observed_generation, object.metadata.generation)
-                    .then(|| (status.ready_replicas.unwrap_or(0), wanted))
-            }
-            Kind::DaemonSet => {
-                let object = Api::<DaemonSet>::namespaced(client, namespace).get(name).await.ok()?;
-                let status = object.status?;
-                seen(status.observed_generation, object.metadata.generation)
-                    .then_some((status.number_ready, status.desired_number_scheduled))
-            }
-        }
+    /// What is wrong with the pods that it selects.
+    async fn trouble(&self, client: &kube::Client, object: &Value) -> Option<String> {
+        let labels = object["spec"]["selector"]["matchLabels"].as_object()?;
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+            .collect();
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
+        let pods = pods.list(&ListParams::default().labels(&labels.join(","))).await.ok()?;
+        pods.items.iter().find_map(trouble)
     }
 }
