@@ -110,6 +110,8 @@ enum Part {
     Flat,
     /// An operator with many objects: its start, its memory, who waits
     Operator,
+    /// Three etcd members: what a hand-written script takes
+    Etcd,
 }
 
 /// How much of everything.
@@ -181,6 +183,12 @@ fn measure(args: &Args) -> Result<ExitCode> {
         let settings = settings(Which::Ours);
         attempt("operator", &mut notes, || figures::operator::measure(&programs, &settings, &mut ours));
         notes.push(format!("FooBars: {}, each with a ConfigMap", args.foobars));
+    }
+    if wanted(Part::Etcd) && !args.alone {
+        attempt("etcd by a script", &mut notes, || figures::etcd::script(&mut reference));
+        notes.push(
+            "three etcd members: the reference is a hand-written script, and waits for the disk".to_owned(),
+        );
     }
     if wanted(Part::Rates) {
         let note = ceiling::note(&settings(Which::Ours))?;

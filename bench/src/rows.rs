@@ -74,6 +74,12 @@ const OPERATOR: &[Row] = &[
     ("operator memory each", "operator: memory for each FooBar and its ConfigMap", Unit::Bytes, Goal::None),
 ];
 
+/// Numbers of three etcd members; the reference is a hand-written script with the same binaries.
+const ETCD: &[Row] = &[
+    ("etcd ready", "etcd: from nothing to three members that answer, median", Unit::Seconds, Goal::None),
+    ("etcd ready best", "etcd: from nothing to three members that answer, best", Unit::Seconds, Goal::None),
+];
+
 /// Costs at the large size, with the key of the same cost at the small one.
 const FLAT: &[(&str, &str, &str, Goal)] = &[
     ("many create", "few create", "create in-process, many objects against 1,000", FLAT_GOAL),
@@ -105,7 +111,7 @@ pub fn figures(ours: &Numbers, reference: &Numbers) -> Vec<Figure> {
         _ => 1.0,
     };
     let mut figures = Vec::new();
-    for (key, name, unit, goal) in BOTH.iter().chain(OURS).chain(OPERATOR) {
+    for (key, name, unit, goal) in BOTH.iter().chain(OURS).chain(OPERATOR).chain(ETCD) {
         let (ours, mut reference) = (ours.get(key).copied(), reference.get(key).copied());
         if key.contains("list") {
             reference = reference.map(|time| time * scale);

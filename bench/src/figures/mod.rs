@@ -1,5 +1,6 @@
 //! What is measured, one file each. Every number goes under its key; `rows` says what the keys mean.
 
+pub mod etcd;
 pub mod flat;
 pub mod in_process;
 pub mod operator;
