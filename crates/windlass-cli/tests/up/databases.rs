@@ -1,11 +1,12 @@
 //! Databases as pods: PostgreSQL and etcd answer, and keep their data over the end of a pod and of the cluster.
 
 use std::path::Path;
+use std::time::Duration;
 
 use windlass_testing::up::Cluster;
 
 use crate::support::{Folder, windlass};
-use crate::up;
+use crate::{until_within, up};
 
 /// A manifest of these tests.
 fn data(name: &str) -> String {
@@ -42,8 +43,15 @@ fn postgres_and_etcd_keep_what_they_were_told() {
     cluster.kubectl("rollout status statefulset/postgres statefulset/etcd --timeout=60s");
     there(&cluster);
 
+    // One who stays connected does not keep it from ending well.
+    let stays = "exec \"$KUBECTL\" exec postgres-0 -- psql -U postgres shop -c 'SELECT pg_sleep(600)'";
+    let mut stays = cluster.command(stays).spawn().unwrap();
+    until_within(Duration::from_secs(30), "somebody is connected", || {
+        psql(&cluster, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)'") == "1\n"
+    });
     let down = windlass(&["down", "--data-dir", "data"], folder.path()).output().unwrap();
     assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    assert!(!stays.wait().unwrap().success(), "it was told that the server ends");
     let cluster = up(&[], folder.path());
     cluster.kubectl("wait pod --all --for=condition=Ready --timeout=60s");
     there(&cluster);

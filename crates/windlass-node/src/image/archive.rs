@@ -69,6 +69,7 @@ pub(super) struct Config {
     pub env: Option<Vec<String>>,
     pub working_dir: String,
     pub user: String,
+    pub stop_signal: String,
 }
 
 #[derive(Deserialize)]

@@ -88,6 +88,7 @@ impl Images {
             env: config.env.unwrap_or_default(),
             cwd: config.working_dir,
             user: config.user,
+            stop_signal: config.stop_signal,
             id: contents.id,
             from: format!("the archive {}", archive.display()),
             ..Manifest::default()

@@ -25,6 +25,8 @@ pub struct Image {
     pub cwd: String,
     /// The user, as `uid`, `name`, `uid:gid` or `name:group`; empty is root.
     pub user: String,
+    /// The signal that asks its program to end, by name or number; empty is SIGTERM.
+    pub stop_signal: String,
 }
 
 /// The files of an image.
@@ -45,9 +47,9 @@ pub struct Bind {
     pub target: String,
 }
 
-/// What `image.json` says.
+/// What `image.json` says. What a later version has to say beside it is passed over: stores are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Manifest {
     /// The full names it goes by: `docker.io/library/nginx:*`. A tag may end with `*`.
     pub names: Vec<String>,
@@ -67,6 +69,9 @@ pub struct Manifest {
     pub cwd: String,
     /// The user.
     pub user: String,
+    /// The signal that asks its program to end.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stop_signal: String,
     /// Its id, where it has one of its own: an archive's configuration digest.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -92,6 +97,7 @@ impl Manifest {
             env: self.env.iter().map(pair).collect(),
             cwd: if self.cwd.is_empty() { "/".to_owned() } else { self.cwd.clone() },
             user: self.user.clone(),
+            stop_signal: self.stop_signal.clone(),
         }
     }
 

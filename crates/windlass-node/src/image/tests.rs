@@ -34,6 +34,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 fn config() -> Vec<u8> {
     let config = json!({
         "Entrypoint": ["/bin/app"], "Cmd": ["--serve"], "Env": ["A=b"], "WorkingDir": "/work", "User": "1000",
+        "StopSignal": "SIGQUIT",
     });
     json!({ "architecture": "amd64", "os": "linux", "config": config }).to_string().into_bytes()
 }
@@ -123,7 +124,8 @@ fn a_saved_image_is_loaded_and_runs_by_its_configuration() {
         world.images.load(&world.file(&archive), None).unwrap();
         let image = world.images.resolve("app:1").unwrap();
         assert_eq!((image.entrypoint, image.cmd), (vec!["/bin/app".to_owned()], vec!["--serve".to_owned()]));
-        assert_eq!((image.cwd.as_str(), image.user.as_str()), ("/work", "1000"));
+        let said = (image.cwd.as_str(), image.user.as_str(), image.stop_signal.as_str());
+        assert_eq!(said, ("/work", "1000", "SIGQUIT"));
         assert_eq!(image.env, [("A".to_owned(), "b".to_owned())]);
         assert_eq!(image.id, format!("sha256:{}", hex(&Sha256::digest(config()))));
         assert_eq!(world.app("docker.io/library/app:1"), "one");

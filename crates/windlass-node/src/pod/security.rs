@@ -186,6 +186,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/".to_owned(),
             user: user_of_image.to_owned(),
+            stop_signal: String::new(),
         };
         user(&serde_json::from_value(pod).unwrap(), &serde_json::from_value(container).unwrap(), &image)
     }

@@ -91,6 +91,8 @@ struct Stopping {
 struct Running {
     asked: Asked,
     signal: Signaller,
+    /// What asks it to end.
+    stop_signal: Signal,
 }
 
 impl Worker {
@@ -208,8 +210,8 @@ impl Worker {
                 self.job(async move { Done::Started { container, result: job.await.map(Box::new) } });
             }
             Action::Signal { container, id: _, force } => {
-                let number = if force { Signal::SIGKILL } else { self.stop_signal(&container) };
                 if let Some(running) = self.runs.get(&container) {
+                    let number = if force { Signal::SIGKILL } else { running.stop_signal };
                     let sent = (running.signal)(number as i32);
                     self.job(async move {
                         sent.await;
@@ -250,12 +252,6 @@ impl Worker {
             };
             Done::Report(Report::Hooked { container, id, hook, result })
         });
-    }
-
-    fn stop_signal(&self, container: &str) -> Signal {
-        let hooks = self.life.member(container).and_then(|member| member.spec.lifecycle.as_ref());
-        let said = hooks.and_then(|hooks| hooks.stop_signal.as_deref());
-        said.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM)
     }
 
     fn done(&mut self, done: Done) {
@@ -299,10 +295,10 @@ impl Worker {
     }
 
     fn started(&mut self, container: String, live: Live) {
-        let Live { started, asked, shown, follow } = live;
+        let Live { started, asked, shown, stop_signal, follow } = live;
         self.node.board.run(&self.uid, shown.clone());
         let id = started.id.clone();
-        self.runs.insert(container.clone(), Running { asked, signal: shown.signal.clone() });
+        self.runs.insert(container.clone(), Running { asked, signal: shown.signal.clone(), stop_signal });
         self.take(Report::Started { container: container.clone(), run: started });
         self.job(async move {
             let exit = follow.await;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, Either, select};
 use k8s_openapi::api::core::v1::Pod;
+use nix::sys::signal::Signal;
 use tokio::sync::{broadcast, watch};
 
 use crate::image::{Image, Unresolved};
@@ -28,6 +29,8 @@ pub(super) struct Live {
     pub started: Started,
     pub asked: Asked,
     pub shown: Arc<Shown>,
+    /// What asks it to end.
+    pub stop_signal: Signal,
     /// Carries its output, and resolves to how it ended.
     pub follow: BoxFuture<'static, Exit>,
 }
@@ -120,7 +123,18 @@ pub(super) async fn start(
         ended.send_replace(true);
         Exit { code: exit.code, oom: exit.oom, message, at }
     };
-    Ok(Live { started, asked, shown, follow: Box::pin(follow) })
+    let of_container = container.lifecycle.as_ref().and_then(|hooks| hooks.stop_signal.as_deref());
+    let stop_signal = stop_signal(of_container, &image.stop_signal);
+    Ok(Live { started, asked, shown, stop_signal, follow: Box::pin(follow) })
+}
+
+/// The signal that asks a container to end: what it says, else what its image says, by name or number.
+fn stop_signal(of_container: Option<&str>, of_image: &str) -> Signal {
+    let parse = |text: &str| -> Option<Signal> {
+        let by_number = || Signal::try_from(text.parse::<i32>().ok()?).ok();
+        text.parse().ok().or_else(|| format!("SIG{text}").parse().ok()).or_else(by_number)
+    };
+    of_container.and_then(parse).or_else(|| parse(of_image)).unwrap_or(Signal::SIGTERM)
 }
 
 /// An image as statuses name it: by its full name, with what the pod asked for.
@@ -149,4 +163,19 @@ fn make_files(place: &Place, container: &str, attempt: i32) -> std::io::Result<(
 fn open_to_all(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     fs::set_permissions(path, fs::Permissions::from_mode(0o666))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_container_says_how_it_is_asked_to_end_else_its_image() {
+        assert_eq!(stop_signal(None, ""), Signal::SIGTERM);
+        assert_eq!(stop_signal(None, "SIGINT"), Signal::SIGINT);
+        assert_eq!(stop_signal(Some("SIGUSR1"), "SIGINT"), Signal::SIGUSR1);
+        assert_eq!(stop_signal(None, "QUIT"), Signal::SIGQUIT);
+        assert_eq!(stop_signal(None, "3"), Signal::SIGQUIT);
+        assert_eq!(stop_signal(None, "nonsense"), Signal::SIGTERM);
+    }
 }
