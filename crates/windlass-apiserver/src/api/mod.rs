@@ -51,6 +51,6 @@ pub use relay::{Peer, Relay, Relayed};
 pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};
-pub use token::{Bearer, Checked, Issuer, Signer};
+pub use token::{Bearer, Checked, Issuer, Signer, Used};
 pub use watch::{Watch, WatchPoll};
 pub use yaml::write as write_yaml;

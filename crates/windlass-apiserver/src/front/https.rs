@@ -235,13 +235,21 @@ impl Connection {
         let (parts, body) = request.into_parts();
         let refuse =
             |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
-        let account = |token: &str| self.server.account(token);
+        let mut used = None;
+        let account = |token: &str| {
+            let bearer = self.server.account(token)?;
+            used = bearer.used;
+            Some(bearer.user)
+        };
         let user =
             self.identity.of_request(&certified, &parts.method, parts.uri.path(), &parts.headers, account);
         let user = match user {
             Ok(user) => user,
             Err(status) => return Ok(refuse(&status)),
         };
+        if let Some(used) = used {
+            self.server.note(&used).await;
+        }
         let collected =
             tokio::time::timeout(self.limits.body, collect(&parts, body, self.server.body_max())).await;
         let body = match collected {

@@ -18,7 +18,7 @@ use super::relay::Relaying;
 use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
-use crate::api::{self, Config, Ids, Request, Server, Step, User};
+use crate::api::{self, Bearer, Config, Ids, Request, Server, Step, Used, User};
 use crate::status::Status;
 use crate::store::Store;
 
@@ -224,13 +224,19 @@ impl ApiServer {
     }
 
     /// The service account that a token speaks for, if it does. The signature is looked at before the server is.
-    pub(super) fn account(&self, token: &str) -> Option<User> {
+    pub(super) fn account(&self, token: &str) -> Option<Bearer> {
         let config = self.inspect(|server| server.shared_config());
         let now = self.now();
         let refused = |error: String| tracing::debug!(error, "a token of a service account was refused");
         let checked = config.tokens.as_ref()?.check(token, &[], now).map_err(refused).ok()??;
-        let bearer = self.inspect(|server| server.bearer(&checked, now)).map_err(refused).ok()?;
-        Some(bearer.user)
+        self.inspect(|server| server.bearer(&checked, now)).map_err(refused).ok()
+    }
+
+    /// Writes down that a token which lives in a Secret is used.
+    pub(super) async fn note(&self, used: &Used) {
+        if let Err(status) = self.answer(used.request()).await {
+            tracing::warn!(error = status.message, "the use of a token could not be written down");
+        }
     }
 
     /// Looks at the server. It answers nobody meanwhile.

@@ -2,14 +2,19 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::review::{Bearer, Checked};
 use crate::api::object::meta_str;
-use crate::api::server::{Server, User};
+use crate::api::server::{Request, Server, User};
 use crate::json::str_at;
 use crate::kinds::World;
 
+/// A label on Secrets: the day on which somebody last came with its token.
+const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 /// A label on Secrets whose token is not to count any more.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
@@ -18,7 +23,12 @@ impl Server {
     ///
     /// # Errors
     /// When its account is gone, or the Secret, or has another token.
-    pub(super) fn legacy_bearer(&self, token: &Checked, text: &str) -> Result<Bearer, String> {
+    pub(super) fn legacy_bearer(
+        &self,
+        token: &Checked,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Bearer, String> {
         let claim = |name: &str, missing: &str| {
             let value = token.claims[format!("kubernetes.io/serviceaccount/{name}")].as_str();
             value.filter(|value| !value.is_empty()).ok_or_else(|| format!("{missing} claim is missing"))
@@ -55,6 +65,46 @@ impl Server {
             ));
         }
         let (uid, audiences) = (claimed.to_owned(), token.audiences.clone());
-        Ok(Bearer { user, uid, extra: Vec::new(), audiences })
+        let used = Used::today(&secret, now);
+        Ok(Bearer { user, uid, extra: Vec::new(), audiences, used })
+    }
+}
+
+/// That a token which lives in a Secret is used today, where the Secret does not say so yet. Whoever looks for tokens that
+/// nobody needs any more looks there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    path: String,
+    uid: String,
+    day: String,
+}
+
+impl Used {
+    fn today(secret: &Value, now: Timestamp) -> Option<Used> {
+        let day = |time: Timestamp| time.strftime("%Y-%m-%d").to_string();
+        let (today, tomorrow) = (day(now), day(now + SignedDuration::from_hours(24)));
+        let said = str_at(secret, &["metadata", "labels", LAST_USED]);
+        // Another server may be a day ahead.
+        if said == today || said == tomorrow {
+            return None;
+        }
+        let (namespace, name) = (meta_str(secret, "namespace"), meta_str(secret, "name"));
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        Some(Used { path, uid: meta_str(secret, "uid").to_owned(), day: today })
+    }
+
+    /// What writes it down.
+    pub(crate) fn request(&self) -> Request {
+        let patch = json!({"metadata": {"uid": self.uid, "labels": {LAST_USED: self.day}}});
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/merge-patch+json"));
+        headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
+        Request {
+            method: Method::PATCH,
+            uri: self.path.parse().expect("names of objects make a path"),
+            headers,
+            body: patch.to_string().into(),
+            user: User { name: "system:apiserver".into(), ..User::admin() },
+        }
     }
 }

@@ -13,5 +13,6 @@ mod request;
 mod review;
 
 pub use issuer::{Issuer, Signer};
+pub use legacy::Used;
 pub(super) use request::ADMITTED_LIFETIME;
 pub use review::{Bearer, Checked};

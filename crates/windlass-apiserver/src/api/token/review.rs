@@ -1,8 +1,9 @@
 //! Whose token it is.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::Used;
 use super::issuer::{Issuer, LEGACY};
 use super::request::texts;
 use crate::api::object::meta_str;
@@ -24,6 +25,8 @@ pub struct Bearer {
     pub extra: Vec<(&'static str, String)>,
     /// For whom the token is, of those that were asked for.
     pub audiences: Vec<String>,
+    /// What has to be written down of the use of a token that lives in a Secret.
+    pub used: Option<Used>,
 }
 
 /// How far clocks may be apart.
@@ -86,7 +89,7 @@ impl Server {
     /// When its account is gone, or what it is bound to.
     pub fn bearer(&self, token: &Checked, now: Timestamp) -> std::result::Result<Bearer, String> {
         if let Some(text) = &token.legacy {
-            return self.legacy_bearer(token, text);
+            return self.legacy_bearer(token, text, now);
         }
         let own = &token.claims["kubernetes.io"];
         let namespace = own["namespace"].as_str().unwrap_or_default();
@@ -140,6 +143,7 @@ impl Server {
             uid: claimed,
             extra: extra.into_iter().filter(known).collect(),
             audiences: token.audiences.clone(),
+            used: None,
         })
     }
 
@@ -163,6 +167,10 @@ impl Server {
             Ok(None) => Err(String::new()),
             Err(error) => Err(error),
         };
+        if let Ok(Bearer { used: Some(used), .. }) = &bearer {
+            // The answer is the same where it cannot be written down.
+            drop(self.step(used.request(), call.now, call.ids));
+        }
         review["status"] = match bearer {
             Ok(bearer) => told(&bearer),
             Err(why) if why.is_empty() => json!({"user": {}, "error": "invalid bearer token"}),
@@ -173,15 +181,12 @@ impl Server {
 }
 
 fn told(bearer: &Bearer) -> Value {
-    let extra: Map<String, Value> =
-        bearer.extra.iter().map(|(key, value)| ((*key).to_owned(), json!([value]))).collect();
-    json!({
-        "authenticated": true,
-        "user": {
-            "username": bearer.user.name, "uid": bearer.uid, "groups": bearer.user.groups, "extra": extra,
-        },
-        "audiences": bearer.audiences,
-    })
+    let mut user = json!({"username": bearer.user.name, "uid": bearer.uid, "groups": bearer.user.groups});
+    if !bearer.extra.is_empty() {
+        let extra = bearer.extra.iter().map(|(key, value)| ((*key).to_owned(), json!([value])));
+        user["extra"] = Value::Object(extra.collect());
+    }
+    json!({"authenticated": true, "user": user, "audiences": bearer.audiences})
 }
 
 /// A list of texts as Go prints it with `%q`.

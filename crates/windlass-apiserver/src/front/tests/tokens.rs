@@ -99,7 +99,15 @@ async fn a_token_that_lives_in_a_secret_counts_as_long_as_that_has_it() {
         "type": "kubernetes.io/service-account-token", "stringData": {"token": text},
     });
     assert_eq!(ask(&served.server, "POST", SECRETS, &secret.to_string()).await.0, 201);
+    let before = served.server.now();
     assert_eq!(by_token(&served, &text).await.0, 200);
+    let (_, noted) = ask(&served.server, "GET", &format!("{SECRETS}/t"), "").await;
+    let day = noted["metadata"]["labels"]["kubernetes.io/legacy-token-last-used"].as_str().unwrap();
+    let days = [before, served.server.now()].map(|time| time.to_string());
+    assert!(days.iter().any(|time| time.starts_with(day)), "{day}");
+    assert_eq!(by_token(&served, &text).await.0, 200);
+    let (_, again) = ask(&served.server, "GET", &format!("{SECRETS}/t"), "").await;
+    assert_eq!(again["metadata"]["resourceVersion"], noted["metadata"]["resourceVersion"], "once a day");
     let review = async || {
         let body =
             json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": text}});
