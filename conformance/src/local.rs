@@ -14,18 +14,12 @@ use crate::client::{Body, Boxed, Connection, Endpoint};
 pub struct Local(ApiServer);
 
 impl Local {
-    /// A server with the objects of a new cluster. Its clock starts at a whole second: what takes less than one happens
-    /// at one time, as it did when the answers were recorded.
-    pub fn new() -> Local {
-        let now = Timestamp::now();
-        let clock = Clock::runtime(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    /// A server with the objects of a new cluster. Its clock starts at this second of Unix time, at its begin: what takes
+    /// less than one happens at one time, and how old something is does not depend on the day, as when the answers were
+    /// recorded.
+    pub fn at(second: i64) -> Local {
+        let clock = Clock::runtime(Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH));
         Local(ApiServer::start(Options { clock, ..Options::default() }))
-    }
-}
-
-impl Default for Local {
-    fn default() -> Local {
-        Local::new()
     }
 }
 

@@ -29,7 +29,7 @@ fn different(outcomes: Vec<(Recording, Comparison)>) -> BTreeMap<String, (Record
 async fn answers_are_those_of_the_real_server() {
     let recordings = recorded::all(&[""]).unwrap();
     assert!(recordings.len() > 400, "{} recordings", recordings.len());
-    let outcomes = recorded::replay(recordings, || Arc::new(Local::new())).await.unwrap();
+    let outcomes = recorded::replay(recordings, |second| Arc::new(Local::at(second))).await.unwrap();
     let mut report = String::new();
     for (name, (recording, differences)) in different(outcomes) {
         report += &format!("\n{name}\n");
@@ -46,9 +46,9 @@ async fn answers_are_those_of_the_real_server() {
 async fn every_planted_fault_is_caught() {
     for (fault, rules) in FAULTS {
         let recordings = recorded::all(rules).unwrap();
-        let sound = recorded::replay(recordings.clone(), || Arc::new(Local::new())).await.unwrap();
-        let planted = recorded::replay(recordings, || {
-            let server: Arc<dyn Endpoint> = Arc::new(Local::new());
+        let sound = recorded::replay(recordings.clone(), |second| Arc::new(Local::at(second))).await.unwrap();
+        let planted = recorded::replay(recordings, |second| {
+            let server: Arc<dyn Endpoint> = Arc::new(Local::at(second));
             Arc::new(Planted { server, fault: *fault })
         });
         let planted = different(planted.await.unwrap());
