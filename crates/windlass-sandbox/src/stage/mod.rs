@@ -4,6 +4,7 @@
 //! inside, [`init`] becomes a container's program or a further one in it.
 
 mod agent;
+mod assemble;
 mod birth;
 mod cgroups;
 mod children;

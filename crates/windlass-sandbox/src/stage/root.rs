@@ -10,6 +10,7 @@ use rustix::fs::StatVfsMountFlags;
 
 use crate::error::Failure;
 use crate::spec::{Mount, Spec};
+use crate::stage::assemble::assemble;
 use crate::stage::kernel;
 use crate::stage::tree::{Need, Piece, Tree, look, resolve};
 
@@ -31,11 +32,11 @@ pub(super) fn enter(spec: &Spec, state: &Path, rootless: bool) -> Result<(), Fai
     nix::unistd::chdir("/").map_err(step("enter the new root"))
 }
 
-/// Mounts the layers: with what is written kept on disk, in memory where the disk's file system cannot
-/// be an upper layer, or read-only where the kernel has no overlays for us.
+/// Mounts the layers: with what is written kept on disk, or in memory where the disk's file system cannot be an upper layer;
+/// folders of the host that nothing can be laid over are put together from what is in them.
 fn build(spec: &Spec, state: &Path, at: &Path, rootless: bool) -> Result<(), Failure> {
     if let Some(scratch) = &spec.scratch {
-        match lay_out(spec, scratch, at, Layers::Overlay { rootless }) {
+        match lay_out(spec, scratch, at, Layers { rootless, always: true }) {
             Err(Failure::Step { step, .. }) if step.starts_with(OVERLAY) => {
                 umount2(at, MntFlags::MNT_DETACH).map_err(|e| Failure::step("undo a mount")(e.into()))?;
             }
@@ -44,27 +45,22 @@ fn build(spec: &Spec, state: &Path, at: &Path, rootless: bool) -> Result<(), Fai
     }
     let memory = state.join("memory");
     mount_new("tmpfs", &memory, MsFlags::MS_NODEV, "mode=755").map_err(Failure::step("mount memory"))?;
-    match lay_out(spec, &memory, at, Layers::Overlay { rootless }) {
-        Err(Failure::Step { step, .. }) if step.starts_with(OVERLAY) && spec.layers.is_empty() => {
-            umount2(at, MntFlags::MNT_DETACH).map_err(|e| Failure::step("undo a mount")(e.into()))?;
-            lay_out(spec, &memory, at, Layers::ReadOnly)
-        }
-        other => other,
-    }
+    lay_out(spec, &memory, at, Layers { rootless, always: false })
 }
 
 /// How layers become one.
 #[derive(Debug, Clone, Copy)]
-enum Layers {
-    Overlay { rootless: bool },
-    ReadOnly,
+struct Layers {
+    rootless: bool,
+    /// Whether they all have to be laid over each other.
+    always: bool,
 }
 
 const OVERLAY: &str = "lay folders over each other";
 
 fn lay_out(spec: &Spec, scratch: &Path, at: &Path, layers: Layers) -> Result<(), Failure> {
-    let tree = Tree::new(&spec.root, &spec.layers, scratch).map_err(Failure::step("lay out the root"))?;
-    let make = |target: &Path, need| {
+    let mut tree = Tree::new(&spec.root, &spec.layers, scratch).map_err(Failure::step("lay out the root"))?;
+    let mut make = |target: &Path, need| {
         tree.make(target, need).map_err(Failure::step(format!("make a place for {}", target.display())))
     };
     for mount in &spec.mounts {
@@ -79,12 +75,18 @@ fn lay_out(spec: &Spec, scratch: &Path, at: &Path, layers: Layers) -> Result<(),
     let mut mounted = vec![at.to_owned()];
     for piece in &tree.pieces {
         let place = if piece.at.as_os_str().is_empty() { at.to_owned() } else { at.join(&piece.at) };
-        match layers {
-            Layers::Overlay { rootless } => overlay(piece, &place, rootless)?,
-            Layers::ReadOnly => bind_tree(&piece.lowers[0], &place, true)
-                .map_err(Failure::step(format!("mount {}", piece.lowers[0].display())))?,
+        match (overlay(piece, &place, layers.rootless), &piece.lowers[..]) {
+            (Ok(()), _) => mounted.push(place),
+            (Err(_), [only]) if !layers.always => {
+                let inside = |(wanted, need): &(PathBuf, Need)| {
+                    Some((wanted.strip_prefix(&piece.at).ok()?.to_owned(), *need))
+                };
+                let wanted: Vec<_> = tree.places.iter().filter_map(inside).collect();
+                assemble(only, &place, &wanted)
+                    .map_err(Failure::step(format!("put {} together", only.display())))?;
+            }
+            (Err(failure), _) => return Err(failure),
         }
-        mounted.push(place);
     }
     if spec.read_only_root {
         for place in mounted {

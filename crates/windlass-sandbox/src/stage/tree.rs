@@ -18,6 +18,8 @@ pub(super) struct Tree {
     /// Where plain folders are kept; what is no part of a piece is here.
     pub(super) base: PathBuf,
     pub(super) pieces: Vec<Piece>,
+    /// The places that were asked for.
+    pub(super) places: Vec<(PathBuf, Need)>,
 }
 
 /// A place of the root that is made of layers.
@@ -73,7 +75,7 @@ impl Tree {
     pub(super) fn new(root: &Root, layers: &[PathBuf], scratch: &Path) -> io::Result<Tree> {
         let base = scratch.join("root");
         make_folder(&base, 0o755)?;
-        let mut tree = Tree { base, pieces: Vec::new() };
+        let mut tree = Tree { base, pieces: Vec::new(), places: Vec::new() };
         match root {
             Root::Folder(folder) => {
                 let lowers = layers.iter().chain([folder]).cloned().collect();
@@ -156,8 +158,9 @@ impl Tree {
     }
 
     /// Makes a place that mounts or the program need, and gives where it is without links.
-    pub(super) fn make(&self, target: &Path, need: Need) -> io::Result<PathBuf> {
+    pub(super) fn make(&mut self, target: &Path, need: Need) -> io::Result<PathBuf> {
         let place = resolve(target, |path| self.look(path))?;
+        self.places.push((place.clone(), need));
         if self.look(&place).is_some() {
             return Ok(place);
         }
@@ -287,7 +290,7 @@ mod tests {
     fn places_are_made_in_the_upper_layer_with_the_modes_of_what_is_below() {
         let scratch = Scratch::new("upper");
         let image = image(&scratch);
-        let tree = Tree::new(&Root::Folder(image.clone()), &[], &scratch.0.join("own")).expect("a tree");
+        let mut tree = Tree::new(&Root::Folder(image.clone()), &[], &scratch.0.join("own")).expect("a tree");
         let place = tree.make(Path::new("/usr/share/nginx/html"), Need::Folder).expect("a place");
         assert_eq!(place, Path::new("usr/share/nginx/html"));
         let upper = scratch.0.join("own/upper/whole");
@@ -302,8 +305,8 @@ mod tests {
     fn links_are_followed_inside_the_root_only() {
         let scratch = Scratch::new("links");
         let image = image(&scratch);
-        let tree = Tree::new(&Root::Folder(image), &[], &scratch.0.join("own")).expect("a tree");
-        let made = |target: &str| tree.make(Path::new(target), Need::Folder);
+        let mut tree = Tree::new(&Root::Folder(image), &[], &scratch.0.join("own")).expect("a tree");
+        let mut made = |target: &str| tree.make(Path::new(target), Need::Folder);
         assert_eq!(made("/var/run/secrets/x").expect("a place"), Path::new("run/secrets/x"));
         assert_eq!(made("/usr/share/conf/x").expect("a place"), Path::new("etc/x"));
         assert_eq!(made("/../../x").expect("a place"), Path::new("x"));
@@ -316,7 +319,7 @@ mod tests {
         let package = scratch.0.join("package");
         fs::create_dir_all(package.join("usr/sbin")).expect("a folder");
         fs::create_dir_all(package.join("srv-of-package/data")).expect("a folder");
-        let tree =
+        let mut tree =
             Tree::new(&Root::Host, std::slice::from_ref(&package), &scratch.0.join("own")).expect("a tree");
         let lowers = |at: &str| {
             tree.pieces.iter().find(|piece| piece.at == Path::new(at)).map(|piece| piece.lowers.clone())

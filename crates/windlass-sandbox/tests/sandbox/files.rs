@@ -135,16 +135,19 @@ async fn an_image_is_a_root_of_its_own() {
 async fn an_image_is_read_only() {
     let world = World::new("bare").await;
     let image = make_image(&world);
-    for folder in ["proc", "sys", "dev"] {
-        fs::create_dir(image.join(folder)).expect("a folder");
-    }
     // Options of a mount are at most a page, so the kernel refuses an overlay of a path of nearly that.
     let image_text = image.display().to_string();
     let long = PathBuf::from(format!("{image_text}{}", "/.".repeat((4080 - image_text.len()) / 2)));
-    let script = "read x < /etc/mark; echo $x; (echo x > /new) 2>/dev/null || echo refused";
-    let spec = Spec { root: Root::Folder(long), ..world.spec("i", &["/bin/sh", "-c", script]) };
+    let script = "read x < /etc/mark; echo $x; (echo x > /etc/mark) 2>/dev/null || echo refused; \
+                  echo x > /new; for f in /new /etc/app/file /proc/self; do test -e $f && echo $f; done";
+    fs::write(world.folder.path().join("file"), "").expect("a file");
+    let spec = Spec {
+        root: Root::Folder(long),
+        mounts: vec![Mount::new(world.folder.path().join("file"), "/etc/app/file")],
+        ..world.spec("i", &["/bin/sh", "-c", script])
+    };
     let (exit, said) = world.run("i", spec).await.expect("it runs");
-    assert_eq!((exit.code, said.as_str()), (0, "image\nrefused"));
+    assert_eq!((exit.code, said.as_str()), (0, "image\nrefused\n/new\n/etc/app/file\n/proc/self"));
     assert!(!fs::exists(image.join("new")).unwrap_or(true));
     world.end().await;
 }
