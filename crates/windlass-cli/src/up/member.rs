@@ -4,9 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api as Resources, Patch, PatchParams};
-use serde_json::json;
+use k8s_openapi::api::core::v1::Pod;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::Mutex;
@@ -134,7 +132,6 @@ impl Member {
         let registration = Registration { name, addresses: self.addresses, port, machine, version };
         let registrar = Registrar::new(self.client.clone(), self.env.clone(), registration);
         registrar.register().await;
-        untaint(&self.client, &self.name).await;
         let beating = self.env.spawn("heartbeat", async move { registrar.heartbeat().await });
         Ok(Running { pods, port, tasks: vec![serving, beating] })
     }
@@ -188,22 +185,5 @@ fn capacity(machine: &Machine) -> Capacity {
         cpu_millis: machine.cores as i128 * 1000,
         memory: i128::from(machine.memory_kib) * 1024,
         storage: i128::from(machine.storage_kib) * 1024,
-    }
-}
-
-/// A node that is new has the taint of one that is not ready. It is ready, so pods need not wait until a controller has seen
-/// that.
-async fn untaint(client: &kube::Client, name: &str) {
-    let nodes: Resources<Node> = Resources::all(client.clone());
-    let untainted = async {
-        let node = nodes.get(name).await?;
-        let mut taints = node.spec.and_then(|spec| spec.taints).unwrap_or_default();
-        taints.retain(|taint| taint.key != "node.kubernetes.io/not-ready");
-        // Of this version: a taint that somebody adds meanwhile stays.
-        let patch = json!({"metadata": {"resourceVersion": node.metadata.resource_version}, "spec": {"taints": taints}});
-        nodes.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await
-    };
-    if let Err(error) = untainted.await {
-        tracing::warn!(%error, name, "a node keeps the taint of one that is not ready");
     }
 }
