@@ -210,6 +210,29 @@ impl Writer {
         Ok(Some(answer))
     }
 
+    /// Gives an object these labels beside those it has, and gives it as it then is. For an object whose other fields are
+    /// fixed once it is made, such as a pod: to apply it again with another label would be to apply all of it again.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where the object is not the one that was looked at.
+    pub async fn set_labels(
+        &self,
+        kind: &Kind,
+        key: &ObjectKey,
+        uid: &str,
+        labels: &[(&str, &str)],
+        origin: &Origin,
+    ) -> Result<Value, Error> {
+        let labels: serde_json::Map<String, Value> =
+            labels.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+        let patch = json!({"metadata": {"uid": uid, "labels": labels}});
+        let call = Call::new("set labels of", Method::PATCH, kind, key);
+        let answer = self.send(call.query("fieldManager", &self.manager).merge(&patch)).await;
+        let answer = answer.map_err(|error| error.other_uid_is_conflict().absence_is_conflict())?;
+        self.absorb("set labels", kind, &answer, origin);
+        Ok(answer)
+    }
+
     /// Deletes an object: this one, and where a version is given, only that version. One that is gone already is deleted.
     ///
     /// # Errors

@@ -171,6 +171,25 @@ async fn finalizers_and_status_are_of_the_version_that_was_looked_at() {
     assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
 }
 
+#[tokio::test]
+async fn labels_are_set_beside_those_there_are_on_the_object_that_was_looked_at() {
+    let world = World::new().await;
+    let theirs = json!({"metadata": {"name": "a", "labels": {"theirs": "1", "ours": "old"}}});
+    let theirs = serde_json::from_value(theirs).unwrap();
+    let object = world.maps().create(&PostParams::default(), &theirs).await.unwrap();
+    let (kind, uid) = (Kind::of::<ConfigMap>(), object.uid().unwrap());
+    let ours = [("ours", "new")];
+    let answer = world.writer.set_labels(&kind, &key(), &uid, &ours, &origin()).await.unwrap();
+    assert_eq!(answer["metadata"]["labels"], json!({"theirs": "1", "ours": "new"}));
+    let cached = world.cache.get::<ConfigMap>(&key()).unwrap().expect("it is there");
+    assert_eq!(cached.labels()["ours"], "new", "the next read has it");
+    let error = world.writer.set_labels(&kind, &key(), "other", &ours, &origin()).await.unwrap_err();
+    assert!(error.is_conflict(), "{error:?}");
+    world.maps().delete("a", &DeleteParams::default()).await.unwrap();
+    let error = world.writer.set_labels(&kind, &key(), &uid, &ours, &origin()).await.unwrap_err();
+    assert!(error.is_conflict() && world.maps().get_opt("a").await.unwrap().is_none(), "{error:?}");
+}
+
 /// A writer to a server that always says the same.
 fn to_server(code: u16, body: &'static str) -> Writer {
     let service = tower::service_fn(move |_: Request<Body>| async move {
