@@ -25,6 +25,7 @@ pub use client::ClientMetrics;
 pub use controller::{Busy, ControllerMetrics, Ended, QueueState};
 pub use election::ElectionMetrics;
 pub use events::{Dropped, EventMetrics};
+pub use family::Family;
 pub use format::Format;
 pub use informer::{InformerMetrics, InformerState};
 pub use prometheus_client;
