@@ -176,6 +176,9 @@ pub(super) struct Manifests {
     /// How many replicas
     #[arg(long, default_value_t = 1, value_name = "COUNT")]
     pub replicas: u32,
+    /// Print alert rules and dashboards, too. Their kinds have to be there
+    #[arg(long)]
+    pub monitoring: bool,
 }
 
 /// A duration as Go and Kubernetes write it: `15s`, `1m30s`, `500ms`.

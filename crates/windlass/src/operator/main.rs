@@ -99,7 +99,10 @@ impl Operator {
 
     fn manifests_main(&self, args: &Manifests) -> Result<(), Error> {
         let image = args.image.clone().unwrap_or_else(|| format!("{}:{}", self.name, self.version));
-        let documents = self.manifests(&args.namespace, args.namespaced, &image, args.replicas);
+        let mut documents = self.manifests(&args.namespace, args.namespaced, &image, args.replicas);
+        if args.monitoring {
+            documents.extend(self.monitoring.iter().map(|document| document(&args.namespace)));
+        }
         let documents: Result<Vec<String>, _> = documents.iter().map(serde_saphyr::to_string).collect();
         print(&documents?.iter().map(|document| format!("---\n{document}")).collect::<String>())
     }

@@ -55,7 +55,11 @@ pub struct Operator {
     routes: Router,
     registrations: Vec<Registration>,
     runnables: Vec<Runnable>,
+    monitoring: Vec<Document>,
 }
+
+/// Something to install, for a namespace.
+type Document = Box<dyn Fn(&str) -> serde_json::Value + Send>;
 
 /// Adds metrics of the user's own.
 type Registration = Box<dyn FnOnce(&mut Registry) + Send>;
@@ -106,6 +110,7 @@ impl Operator {
             routes: Router::new(),
             registrations: Vec::new(),
             runnables: Vec::new(),
+            monitoring: Vec::new(),
         }
     }
 
@@ -152,6 +157,14 @@ impl Operator {
     #[must_use]
     pub fn metrics(mut self, register: impl FnOnce(&mut Registry) + Send + 'static) -> Operator {
         self.registrations.push(Box::new(register));
+        self
+    }
+
+    /// Something that watches the operator and its objects: alert rules, a dashboard. `manifests --monitoring` prints it for
+    /// the namespace that the operator runs in; without that it is left out, since its kind may not be there.
+    #[must_use]
+    pub fn monitored_by(mut self, document: impl Fn(&str) -> serde_json::Value + Send + 'static) -> Operator {
+        self.monitoring.push(Box::new(document));
         self
     }
 
