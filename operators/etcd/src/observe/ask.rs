@@ -1,0 +1,138 @@
+//! Asks etcd: every member how it is, and one that has a leader who the members are.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use kube::ResourceExt as _;
+use windlass_etcd::{Member as Etcds, Status};
+
+use super::etcd::Etcd;
+use super::view::{List, Listed, Observed, Report};
+use crate::api::EtcdCluster;
+use crate::api::names::{self, CLIENT_PORT};
+
+/// Where a pod's etcd is asked.
+pub fn client_url(address: &str) -> String {
+    match address.contains(':') {
+        true => format!("http://[{address}]:{CLIENT_PORT}"),
+        false => format!("http://{address}:{CLIENT_PORT}"),
+    }
+}
+
+/// Adds to what is seen what etcd says. Whoever does not answer in time is not heard.
+pub(super) async fn ask(etcd: &dyn Etcd, cluster: &EtcdCluster, seen: &mut Observed) {
+    let urls: Vec<Option<String>> = seen.members.iter().map(address).collect();
+    let answers = join_all(urls.iter().map(async |url| match url {
+        Some(url) => etcd.status(url).await.ok(),
+        None => None,
+    }));
+    let answers: Vec<Option<Status>> = answers.await;
+    for (member, status) in seen.members.iter_mut().zip(&answers) {
+        member.report = status.as_ref().map(report);
+    }
+    // The leader knows first; the others ask it. Whoever answers first, answers for all.
+    let mut askable: Vec<(&String, &Status)> = urls
+        .iter()
+        .zip(&answers)
+        .filter_map(|(url, status)| Some((url.as_ref()?, status.as_ref()?)))
+        .collect();
+    askable.sort_by_key(|(_, status)| {
+        (
+            status.leader != status.header.member_id,
+            status.is_learner,
+            std::cmp::Reverse((status.raft_term, status.raft_index)),
+        )
+    });
+    for (url, status) in askable.iter().filter(|(_, status)| status.leader != 0 && !status.is_learner) {
+        if let Ok((cluster_id, members)) = etcd.members(url, true).await {
+            seen.list = Some(list(cluster, cluster_id, status.leader, members, &answers));
+            return;
+        }
+    }
+    // Without a quorum: what the one has on its disk that knows most.
+    askable.sort_by_key(|(_, status)| std::cmp::Reverse((status.raft_term, status.raft_index)));
+    for (url, _) in askable {
+        if let Ok((cluster_id, members)) = etcd.members(url, false).await {
+            seen.local = Some(list(cluster, cluster_id, 0, members, &answers));
+            return;
+        }
+    }
+}
+
+/// Where a member is asked. Not one whose pod is on its way out: it is as good as gone, and where its node is cut off every
+/// look would wait for it.
+fn address(member: &super::view::Member) -> Option<String> {
+    let pod = member.pod.as_ref().filter(|pod| !pod.deleting)?;
+    pod.address.as_deref().map(client_url)
+}
+
+fn report(status: &Status) -> Report {
+    let positive = |number: i64| u64::try_from(number).unwrap_or(0);
+    Report {
+        id: status.header.member_id,
+        cluster_id: status.header.cluster_id,
+        leader: status.leader,
+        learner: status.is_learner,
+        term: status.raft_term,
+        index: status.raft_index,
+        applied: status.raft_applied_index,
+        db_size: positive(status.db_size),
+        version: status.version.as_str().into(),
+    }
+}
+
+fn list(
+    cluster: &EtcdCluster,
+    cluster_id: u64,
+    leader: u64,
+    members: Vec<Etcds>,
+    answers: &[Option<Status>],
+) -> List {
+    let (name, namespace) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+    let listed = |member: Etcds| {
+        let url = member.peer_urls.first().map(String::as_str).unwrap_or_default();
+        Listed {
+            id: member.id,
+            member: names::member_of_url(&name, &namespace, url).map(Into::into),
+            url: Arc::from(url),
+            learner: member.is_learner,
+            started: !member.name.is_empty(),
+        }
+    };
+    let alarms = || answers.iter().flatten().flat_map(|status| &status.errors).filter_map(|text| alarm(text));
+    let mut corrupt: Vec<u64> = alarms().filter(|(_, kind)| *kind == "CORRUPT").map(|(id, _)| id).collect();
+    corrupt.sort_unstable();
+    corrupt.dedup();
+    List {
+        cluster_id,
+        leader,
+        members: members.into_iter().map(listed).collect(),
+        corrupt,
+        no_space: alarms().any(|(_, kind)| kind == "NOSPACE"),
+    }
+}
+
+/// An alarm, as a member's status has it: `memberID:8211f1d0f64f3269 alarm:NOSPACE`. Asking for alarms themselves would be
+/// a write through raft, each time.
+fn alarm(text: &str) -> Option<(u64, &str)> {
+    let (member, kind) = text.trim().split_once(" alarm:")?;
+    let id = member.trim_start_matches("memberID:");
+    Some((id.parse().or_else(|_| u64::from_str_radix(id, 16)).ok()?, kind.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarms_are_read_from_what_members_say() {
+        assert_eq!(alarm("memberID:12345 alarm:NOSPACE "), Some((12345, "NOSPACE")));
+        assert_eq!(alarm("etcdserver: no leader"), None);
+    }
+
+    #[test]
+    fn addresses_are_of_either_family() {
+        assert_eq!(client_url("10.0.0.7"), "http://10.0.0.7:2379");
+        assert_eq!(client_url("fd00::7"), "http://[fd00::7]:2379");
+    }
+}

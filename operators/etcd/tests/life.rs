@@ -1,0 +1,135 @@
+//! The life of a cluster, on the in-process server, with a stand-in for etcd.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use etcd_operator::api::{MemberRole, VOTER_LABEL, conditions};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::ResourceExt as _;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use serde_json::json;
+use support::World;
+use windlass::core::condition;
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_is_installed_grows_shrinks_and_goes() {
+    let world = World::start().await;
+    let created = world.apply("db", json!({"size": 3})).await.unwrap();
+    assert_eq!(created.spec, Default::default(), "the stored object shows the defaults");
+    world.until_done("db").await;
+    assert_eq!(world.etcd.with(|state| state.changes.join(" ")), "add promote add promote");
+    let status = world.clusters.get("db").await.unwrap().status.unwrap();
+    assert_eq!(status.summary, "3/3");
+    assert_eq!(status.cluster_id.as_deref(), Some("c1"));
+    assert!(condition::is_true(&status.conditions, conditions::AVAILABLE));
+    assert!(!condition::is_true(&status.conditions, conditions::DEGRADED));
+    assert_eq!(status.members.iter().filter(|member| member.role == MemberRole::Leader).count(), 1);
+    let voters = |pods: &[k8s_openapi::api::core::v1::Pod]| {
+        pods.iter().filter(|pod| pod.labels()[VOTER_LABEL] == "true").count()
+    };
+    assert_eq!(voters(&world.pods.list(&Default::default()).await.unwrap().items), 3);
+    let services: Api<Service> = Api::default_namespaced(world.cluster.client());
+    let names: Vec<_> =
+        services.list(&Default::default()).await.unwrap().items.iter().map(|one| one.name_any()).collect();
+    assert!(names.contains(&"db-client".to_owned()) && names.contains(&"db-peers".to_owned()), "{names:?}");
+    let budgets: Api<PodDisruptionBudget> = Api::default_namespaced(world.cluster.client());
+    assert_eq!(
+        budgets.get("db").await.unwrap().spec.unwrap().min_available,
+        Some(k8s_openapi::apimachinery::pkg::util::intstr::IntOrString::Int(2))
+    );
+
+    let scale = json!({"spec": {"replicas": 5}});
+    world.clusters.patch_scale("db", &PatchParams::default(), &Patch::Merge(&scale)).await.unwrap();
+    world.until_done("db").await;
+    assert_eq!(world.etcd.with(|state| state.members.len()), 5);
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world.until_done("db").await;
+    assert_eq!(world.etcd.with(|state| state.members.len()), 1);
+    assert_eq!(world.pods.list(&Default::default()).await.unwrap().items.len(), 1);
+    assert_eq!(world.volumes.list(&Default::default()).await.unwrap().items.len(), 1);
+
+    world.clusters.delete("db", &DeleteParams::default()).await.unwrap();
+    world
+        .until("nothing is left", async || {
+            world.clusters.get_opt("db").await.unwrap().is_none()
+                && world.names().await.is_empty()
+                && world.pods.list(&Default::default()).await.unwrap().items.is_empty()
+                && world.volumes.list(&Default::default()).await.unwrap().items.is_empty()
+        })
+        .await;
+    world.running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_deleted_comes_back_on_its_volume_and_membership_is_left_alone() {
+    let world = World::start().await;
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    world.until_done("db").await;
+    let names = world.names().await;
+    let before = world.pods.get(&names[1]).await.unwrap().uid();
+    world.delete_pod(&names[1]).await;
+    world
+        .until("another pod", async || {
+            world.pods.get_opt(&names[1]).await.unwrap().is_some_and(|pod| pod.uid() != before)
+        })
+        .await;
+    world.until_done("db").await;
+    assert_eq!(world.names().await, names);
+    assert_eq!(world.etcd.with(|state| state.changes.len()), 4, "nobody was added or removed");
+    world.running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_lost_its_volume_is_replaced_by_one_of_another_name() {
+    let world = World::start().await;
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    world.until_done("db").await;
+    let names = world.names().await;
+    let lost = &names[2];
+    world.volumes.delete(&format!("data-{lost}"), &DeleteParams::default()).await.unwrap();
+    world.delete_pod(lost).await;
+    world.until("it is gone", async || !world.names().await.contains(lost)).await;
+    world.until_done("db").await;
+    let after: BTreeSet<String> = world.names().await.into_iter().collect();
+    assert_eq!(after.len(), 3);
+    assert_eq!(after.iter().filter(|name| names.contains(name)).count(), 2, "two stayed, one is new");
+    world.running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_deleted_is_replaced_before_it_goes() {
+    let world = World::start().await;
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world.until_done("db").await;
+    let names = world.names().await;
+    world.members.delete(&names[0], &DeleteParams::default()).await.unwrap();
+    world
+        .until("another one took its place", async || {
+            let now = world.names().await;
+            now.len() == 1 && now != names
+        })
+        .await;
+    world.until_done("db").await;
+    assert_eq!(world.etcd.with(|state| state.changes.join(" ")), "add promote move leader remove");
+    world.running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_cluster_is_left_alone_and_says_so() {
+    let world = World::start().await;
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world.until_done("db").await;
+    world.apply("db", json!({"size": 3, "paused": true})).await.unwrap();
+    world
+        .until("it says so", async || {
+            let status = world.clusters.get("db").await.unwrap().status.unwrap();
+            status.blocked_reason.is_some_and(|reason| reason.starts_with("Paused:"))
+        })
+        .await;
+    assert_eq!(world.names().await.len(), 1);
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    world.until_done("db").await;
+    world.running.stop().await.unwrap();
+}
