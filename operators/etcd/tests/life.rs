@@ -15,7 +15,7 @@ use windlass::core::condition;
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_is_installed_grows_shrinks_and_goes() {
-    let world = World::start().await;
+    let (world, running) = World::start().await;
     let created = world.apply("db", json!({"size": 3})).await.unwrap();
     assert_eq!(created.spec, Default::default(), "the stored object shows the defaults");
     world.until_done("db").await;
@@ -59,12 +59,12 @@ async fn a_cluster_is_installed_grows_shrinks_and_goes() {
                 && world.volumes.list(&Default::default()).await.unwrap().items.is_empty()
         })
         .await;
-    world.running.stop().await.unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_is_deleted_comes_back_on_its_volume_and_membership_is_left_alone() {
-    let world = World::start().await;
+    let (world, running) = World::start().await;
     world.apply("db", json!({"size": 3})).await.unwrap();
     world.until_done("db").await;
     let names = world.names().await;
@@ -78,12 +78,12 @@ async fn a_pod_that_is_deleted_comes_back_on_its_volume_and_membership_is_left_a
     world.until_done("db").await;
     assert_eq!(world.names().await, names);
     assert_eq!(world.etcd.with(|state| state.changes.len()), 4, "nobody was added or removed");
-    world.running.stop().await.unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_lost_its_volume_is_replaced_by_one_of_another_name() {
-    let world = World::start().await;
+    let (world, running) = World::start().await;
     world.apply("db", json!({"size": 3})).await.unwrap();
     world.until_done("db").await;
     let names = world.names().await;
@@ -95,12 +95,12 @@ async fn a_member_that_lost_its_volume_is_replaced_by_one_of_another_name() {
     let after: BTreeSet<String> = world.names().await.into_iter().collect();
     assert_eq!(after.len(), 3);
     assert_eq!(after.iter().filter(|name| names.contains(name)).count(), 2, "two stayed, one is new");
-    world.running.stop().await.unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_member_that_is_deleted_is_replaced_before_it_goes() {
-    let world = World::start().await;
+    let (world, running) = World::start().await;
     world.apply("db", json!({"size": 1})).await.unwrap();
     world.until_done("db").await;
     let names = world.names().await;
@@ -113,12 +113,12 @@ async fn a_member_that_is_deleted_is_replaced_before_it_goes() {
         .await;
     world.until_done("db").await;
     assert_eq!(world.etcd.with(|state| state.changes.join(" ")), "add promote move leader remove");
-    world.running.stop().await.unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_paused_cluster_is_left_alone_and_says_so() {
-    let world = World::start().await;
+    let (world, running) = World::start().await;
     world.apply("db", json!({"size": 1})).await.unwrap();
     world.until_done("db").await;
     world.apply("db", json!({"size": 3, "paused": true})).await.unwrap();
@@ -131,5 +131,29 @@ async fn a_paused_cluster_is_left_alone_and_says_so() {
     assert_eq!(world.names().await.len(), 1);
     world.apply("db", json!({"size": 3})).await.unwrap();
     world.until_done("db").await;
-    world.running.stop().await.unwrap();
+    running.stop().await.unwrap();
+}
+#[tokio::test(start_paused = true)]
+async fn all_members_lost_is_told_and_nothing_begins_anew() {
+    let (world, running) = World::start().await;
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world.until_done("db").await;
+    let name = world.names().await.remove(0);
+    world.apply("db", json!({"size": 1, "paused": true})).await.unwrap();
+    let none = json!({"metadata": {"finalizers": null}});
+    world.members.patch(&name, &PatchParams::default(), &Patch::Merge(&none)).await.unwrap();
+    world.members.delete(&name, &DeleteParams::default()).await.unwrap();
+    world.delete_pod(&name).await;
+    world.run_pods().await;
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world
+        .until("it says so", async || {
+            let status = world.clusters.get("db").await.unwrap().status.unwrap();
+            status.blocked_reason.is_some_and(|reason| reason.starts_with("AllMembersLost:"))
+        })
+        .await;
+    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
+    assert!(world.names().await.is_empty(), "no member is made");
+    assert_eq!(world.volumes.list(&Default::default()).await.unwrap().items.len(), 1, "the volume stays");
+    running.stop().await.unwrap();
 }

@@ -35,13 +35,18 @@ fn pods_are_started_as_their_member_needs_it() {
     let joiner = build::joined(&cluster, &joiner, joined);
     let initial = |start| -> Vec<String> {
         let args = build::args(&cluster, &joiner, start);
-        args.into_iter().filter(|arg| arg.starts_with("--initial-cluster") || arg.starts_with("--force")).collect()
+        args.into_iter()
+            .filter(|arg| arg.starts_with("--initial-cluster") || arg.starts_with("--force"))
+            .collect()
     };
-    insta::assert_json_snapshot!("initial_cluster", json!({
-        "existing": initial(Start::Existing),
-        "rejoin": initial(Start::Rejoin),
-        "forced": initial(Start::Forced),
-    }));
+    insta::assert_json_snapshot!(
+        "initial_cluster",
+        json!({
+            "existing": initial(Start::Existing),
+            "rejoin": initial(Start::Rejoin),
+            "forced": initial(Start::Forced),
+        })
+    );
 }
 
 #[test]

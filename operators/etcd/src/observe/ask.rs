@@ -1,15 +1,21 @@
 //! Asks etcd: every member how it is, and one that has a leader who the members are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use kube::ResourceExt as _;
+use windlass::Env;
 use windlass_etcd::{Member as Etcds, Status};
 
 use super::etcd::Etcd;
 use super::view::{List, Listed, Observed, Report};
 use crate::api::EtcdCluster;
 use crate::api::names::{self, CLIENT_PORT};
+
+/// How long the others may take when the leader has answered.
+const STRAGGLERS: Duration = Duration::from_millis(500);
 
 /// Where a pod's etcd is asked.
 pub fn client_url(address: &str) -> String {
@@ -20,13 +26,9 @@ pub fn client_url(address: &str) -> String {
 }
 
 /// Adds to what is seen what etcd says. Whoever does not answer in time is not heard.
-pub(super) async fn ask(etcd: &dyn Etcd, cluster: &EtcdCluster, seen: &mut Observed) {
+pub(super) async fn ask(etcd: &dyn Etcd, env: &Env, cluster: &EtcdCluster, seen: &mut Observed) {
     let urls: Vec<Option<String>> = seen.members.iter().map(address).collect();
-    let answers = join_all(urls.iter().map(async |url| match url {
-        Some(url) => etcd.status(url).await.ok(),
-        None => None,
-    }));
-    let answers: Vec<Option<Status>> = answers.await;
+    let answers = statuses(etcd, env, &urls).await;
     for (member, status) in seen.members.iter_mut().zip(&answers) {
         member.report = status.as_ref().map(report);
     }
@@ -57,6 +59,29 @@ pub(super) async fn ask(etcd: &dyn Etcd, cluster: &EtcdCluster, seen: &mut Obser
             return;
         }
     }
+}
+
+/// What all members say of themselves. Whoever is silent when the leader has answered has little time left: a look must not
+/// wait for a node that is cut off.
+async fn statuses(etcd: &dyn Etcd, env: &Env, urls: &[Option<String>]) -> Vec<Option<Status>> {
+    let mut answers: Vec<Option<Status>> = vec![None; urls.len()];
+    let asked = urls.iter().enumerate().filter_map(|(at, url)| Some((at, url.as_ref()?)));
+    let mut asking: FuturesUnordered<_> =
+        asked.map(|(at, url)| async move { (at, etcd.status(url).await.ok()) }).collect();
+    while let Some((at, status)) = asking.next().await {
+        let leads = status.as_ref().is_some_and(|status| status.leader == status.header.member_id);
+        answers[at] = status;
+        if leads {
+            break;
+        }
+    }
+    let others = async {
+        while let Some((at, status)) = asking.next().await {
+            answers[at] = status;
+        }
+    };
+    env.within(STRAGGLERS, others).await;
+    answers
 }
 
 /// Where a member is asked. Not one whose pod is on its way out: it is as good as gone, and where its node is cut off every

@@ -43,6 +43,6 @@ pub async fn observe(ctx: &Context, cluster: &EtcdCluster) -> Result<Seen, Error
     let objects = Objects::read(ctx, cluster)?;
     let mut view = Observed { members: objects.members(cluster), list: None, local: None };
     let asked = ctx.state::<Asked>();
-    ask::ask(&*asked.0, cluster, &mut view).await;
+    ask::ask(&*asked.0, ctx.env(), cluster, &mut view).await;
     Ok(Seen { view, objects })
 }

@@ -50,7 +50,9 @@ pub(super) fn stayers(view: &View<'_>) -> usize {
 /// Why a learner is given up.
 pub(super) fn given_up(view: &View<'_>, learner: &Member) -> Option<Why> {
     // It was never healthy, and has until its deadline to become so.
-    if let Health::Failed(failure @ (Failure::VolumeLost | Failure::CrashLoop | Failure::Corrupt)) = view.health(learner) {
+    if let Health::Failed(failure @ (Failure::VolumeLost | Failure::CrashLoop | Failure::Corrupt)) =
+        view.health(learner)
+    {
         return Some(Why::Failed(failure));
     }
     let created = learner.object.as_ref()?.created;

@@ -102,7 +102,11 @@ pub(crate) fn decide_by(
         Some(_) => None,
         None => told(&refused, proposals.waiting, &view),
     };
-    let is_at_rest = action.is_none() && blocked.is_none() && is_done(&view);
+    // Some waits end only when somebody does something, which is seen at once.
+    let is_long = |blocked: &Blocked| {
+        matches!(blocked.reason, "Paused" | "AllMembersLost" | "ReplacementBudget" | "UnknownMember")
+    };
+    let is_at_rest = action.is_none() && blocked.as_ref().map_or_else(|| is_done(&view), is_long);
     let memory = match &action {
         Some(Action::Latch(latch)) => memory.with(latch, now),
         _ => memory,

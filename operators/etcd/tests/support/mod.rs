@@ -19,7 +19,7 @@ use windlass_etcd::{Error, Header, Member, Status};
 use windlass_testing::TestCluster;
 
 /// What the stand-in knows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
     /// The members, as agreed.
     pub members: Vec<Member>,
@@ -188,7 +188,7 @@ impl Etcd for StandIn {
     }
 }
 
-/// The operator on a server, with pods that only seem to run.
+/// A server, with pods that only seem to run.
 pub struct World {
     pub cluster: TestCluster,
     pub etcd: StandIn,
@@ -196,16 +196,20 @@ pub struct World {
     pub members: Api<EtcdMember>,
     pub pods: Api<Pod>,
     pub volumes: Api<PersistentVolumeClaim>,
-    pub running: Running,
     addresses: Mutex<u8>,
 }
 
 impl World {
-    pub async fn start() -> World {
-        let cluster = TestCluster::new().await;
-        let etcd = StandIn::default();
+    /// A server, and the operator on it.
+    pub async fn start() -> (World, Running) {
+        let world = World::of(TestCluster::new().await);
         let settings = Settings::for_tests(Env::seeded(1, "2026-01-01T00:00:00Z".parse().unwrap()));
-        let running = operator_with(Arc::new(etcd.clone())).start(cluster.client(), settings).await.unwrap();
+        let operator = operator_with(Arc::new(world.etcd.clone()));
+        let running = operator.start(world.cluster.client(), settings).await.unwrap();
+        (world, running)
+    }
+
+    pub fn of(cluster: TestCluster) -> World {
         let client: Client = cluster.client();
         World {
             clusters: Api::default_namespaced(client.clone()),
@@ -213,10 +217,17 @@ impl World {
             pods: Api::default_namespaced(client.clone()),
             volumes: Api::default_namespaced(client),
             cluster,
-            etcd,
-            running,
+            etcd: StandIn::default(),
             addresses: Mutex::default(),
         }
+    }
+
+    /// The same world once more, to go another way from here.
+    pub fn fork(&self) -> World {
+        let world = World { etcd: StandIn::default(), ..World::of(self.cluster.fork()) };
+        world.etcd.with(|state| *state = self.etcd.with(|state| state.clone()));
+        *world.addresses.lock().unwrap() = *self.addresses.lock().unwrap();
+        world
     }
 
     pub async fn apply(&self, name: &str, spec: Value) -> kube::Result<EtcdCluster> {
@@ -262,12 +273,12 @@ impl World {
 
     /// Waits until something holds. On paused time this takes no time.
     pub async fn until(&self, what: &str, holds: impl AsyncFn() -> bool) {
-        for _ in 0..20_000 {
+        for _ in 0..5000 {
             self.run_pods().await;
             if holds().await {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(400)).await;
         }
         let told = self.clusters.list(&Default::default()).await.unwrap().items;
         let told =
