@@ -19,6 +19,7 @@ const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
 const BURST: f64 = 25.0;
 /// and how long it takes until one more may.
 const REFILL: Duration = Duration::from_secs(5 * 60);
+const NEVER: Moment = Moment::after_start(Duration::MAX);
 /// How many series and how many objects are remembered: as many as client-go does.
 const REMEMBERED: usize = 4096;
 
@@ -29,6 +30,8 @@ pub(super) struct Correlator {
     instance: String,
     series: BTreeMap<SeriesKey, Series>,
     buckets: BTreeMap<ObjectId, Bucket>,
+    /// Before this no series ends and none has to be told again: all of them are looked at when it comes, not at each event.
+    look: Moment,
     /// The number of the last event.
     last: Option<u64>,
 }
@@ -72,6 +75,7 @@ impl Correlator {
             instance: cut(instance, 128).to_owned(),
             series: BTreeMap::new(),
             buckets: BTreeMap::new(),
+            look: NEVER,
             last: None,
         }
     }
@@ -100,23 +104,28 @@ impl Correlator {
             forget_oldest(&mut self.series, |series| series.last);
         }
         let series = Series { event: event.clone(), count: 1, count_sent: 1, last: now, sent: now };
+        self.look = self.look.min(series.rests_until());
         self.series.insert(key, series);
         Decision::Send(Box::new(event))
     }
 
     /// Series whose count has to be told now: those that have ended, and those that go on for long.
     pub(super) fn due(&mut self, now: Moment) -> Vec<api::Event> {
+        if now < self.look {
+            return Vec::new();
+        }
         let mut due = Vec::new();
         for series in self.series.values_mut().filter(|series| series.due() <= now) {
             due.push(series.send(now));
         }
         self.series.retain(|_, series| now - series.last < SERIES_ENDS);
+        self.look = self.series.values().map(Series::rests_until).min().unwrap_or(NEVER);
         due
     }
 
-    /// When [`Correlator::due`] has something next.
+    /// When to ask [`Correlator::due`] again: it has nothing before.
     pub(super) fn next_due(&self) -> Option<Moment> {
-        self.series.values().filter(|series| series.untold()).map(Series::due).min()
+        (self.look < NEVER).then_some(self.look)
     }
 
     /// What the server has not heard of yet.
@@ -174,9 +183,11 @@ impl Series {
     }
 
     fn due(&self) -> Moment {
-        if !self.untold() {
-            return Moment::after_start(Duration::MAX);
-        }
+        if self.untold() { self.rests_until() } else { NEVER }
+    }
+
+    /// Whatever happens meanwhile, there is nothing to do with it before this.
+    fn rests_until(&self) -> Moment {
         (self.last + SERIES_ENDS).min(self.sent + SERIES_REFRESH)
     }
 
@@ -278,6 +289,8 @@ mod tests {
             told.extend(count(all.observe(report, at(second), START, second)));
         }
         assert_eq!(told, [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(all.next_due(), Some(at(360)), "the first could have been the last");
+        assert_eq!(all.due(at(360)), []);
         assert_eq!(all.next_due(), Some(at(99 + 360)));
         assert_eq!(all.due(at(99 + 359)), []);
         let last = all.due(at(99 + 360));
