@@ -38,6 +38,8 @@ const ROOMS: &[Room] = &[
     Room { crates: FRAMEWORK, may_use: &[CORE] },
     // The client of a system that operators run: it knows nothing of Kubernetes.
     Room { crates: ETCD, may_use: &[] },
+    // A test of an operator that is a program, too: it runs for hours, or on a cluster that is there already.
+    Room { crates: "operators/etcd/e2e/", may_use: &[TESTING] },
     Room { crates: OPERATORS, may_use: &[CORE, FRAMEWORK, ETCD] },
     Room { crates: TESTING, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK] },
     Room { crates: SIM, may_use: &[CORE, SERVER, CLUSTER, FRAMEWORK, TESTING] },
