@@ -31,11 +31,13 @@
 mod apply;
 pub mod check;
 mod cluster;
+mod mortal;
 pub mod up;
 mod wait;
 mod world;
 
 pub use cluster::{Builder, TestCluster};
+pub use mortal::Mortal;
 pub use wait::TimedOut;
 pub use world::World;
 

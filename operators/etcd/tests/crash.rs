@@ -4,60 +4,20 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use etcd_operator::operator_with;
 use kube::ResourceExt as _;
 use kube::api::DeleteParams;
-use kube::client::Body;
 use serde_json::json;
 use support::World;
-use tokio::sync::Notify;
-use tower::ServiceExt as _;
 use windlass::{Env, Running, Settings};
-use windlass_testing::TestCluster;
+use windlass_testing::Mortal;
 
-/// A process that ends after so many writes, to the server or to etcd. What it would do afterwards, nobody hears.
-#[derive(Clone)]
-struct Mortal {
-    left: Arc<AtomicUsize>,
-    dead: Arc<Notify>,
-}
-
-impl Mortal {
-    fn after(writes: usize) -> Mortal {
-        Mortal { left: Arc::new(AtomicUsize::new(writes)), dead: Arc::new(Notify::new()) }
-    }
-
-    fn env(&self) -> Env {
-        let mortal = self.clone();
-        Env::seeded(1, "2026-01-01T00:00:00Z".parse().unwrap()).with_crash_points(move |_| {
-            if mortal.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                mortal.dead.notify_one();
-            }
-        })
-    }
-
-    /// A client whose requests arrive only while the process lives.
-    fn client(&self, cluster: &TestCluster) -> kube::Client {
-        let (mortal, service) = (self.clone(), cluster.server().service());
-        let cut = tower::service_fn(move |request: http::Request<Body>| {
-            let (mortal, service) = (mortal.clone(), service.clone());
-            async move {
-                if mortal.left.load(Ordering::SeqCst) == 0 {
-                    std::future::pending::<()>().await;
-                }
-                service.oneshot(request).await
-            }
-        });
-        kube::Client::new(cut, "default")
-    }
-
-    async fn start(&self, world: &World) -> Running {
-        let settings = Settings { install_crds: false, ..Settings::for_tests(self.env()) };
-        let operator = operator_with(Arc::new(world.etcd.clone()));
-        operator.start(self.client(&world.cluster), settings).await.unwrap()
-    }
+async fn start(mortal: &Mortal, world: &World) -> Running {
+    let env = Env::seeded(1, "2026-01-01T00:00:00Z".parse().unwrap()).with_crash_points(mortal.hook());
+    let settings = Settings { install_crds: false, ..Settings::for_tests(env) };
+    let operator = operator_with(Arc::new(world.etcd.clone()));
+    operator.start(mortal.client(&world.cluster), settings).await.unwrap()
 }
 
 /// A way that a cluster can go, from some size to another.
@@ -77,7 +37,7 @@ async fn go(base: &World, way: Way, writes: usize) -> usize {
     world.etcd.with(|state| state.changes.clear());
     let before = world.names().await;
     let first = Mortal::after(writes);
-    let mut running = first.start(&world).await;
+    let mut running = start(&first, &world).await;
     let is_there = async || !way.replaces || world.names().await != before;
     if way.replaces {
         world.members.delete(&before[0], &DeleteParams::default()).await.unwrap();
@@ -91,11 +51,11 @@ async fn go(base: &World, way: Way, writes: usize) -> usize {
     let mut dead = false;
     tokio::select! {
         biased;
-        () = first.dead.notified() => {
+        () = first.dead() => {
             // As a crash: nothing is told to stop, nothing is waited for.
             drop(running);
             dead = true;
-            running = Mortal::after(usize::MAX).start(&world).await;
+            running = start(&Mortal::never(), &world).await;
             rest().await;
         }
         () = rest() => {}
@@ -103,7 +63,7 @@ async fn go(base: &World, way: Way, writes: usize) -> usize {
     check(&world, way).await;
     drop(running);
     assert_eq!(dead, writes != usize::MAX, "it dies when it should");
-    usize::MAX - first.left.load(Ordering::SeqCst)
+    first.writes()
 }
 
 /// Every member has its pod and its volume and is the one that etcd has, and nobody was added in vain.

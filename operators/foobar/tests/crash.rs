@@ -2,61 +2,15 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use kube::client::Body;
 use serde_json::{Value, json};
 use support::World;
-use tokio::sync::Notify;
-use tower::ServiceExt as _;
 use windlass::{Env, Running, Settings};
-use windlass_testing::TestCluster;
+use windlass_testing::{Mortal, TestCluster};
 
-/// A process that ends after so many writes. What it would do afterwards, nobody hears.
-#[derive(Clone)]
-struct Mortal {
-    left: Arc<AtomicUsize>,
-    dead: Arc<Notify>,
-}
-
-impl Mortal {
-    fn after(writes: usize) -> Mortal {
-        Mortal { left: Arc::new(AtomicUsize::new(writes)), dead: Arc::new(Notify::new()) }
-    }
-
-    fn env(&self) -> Env {
-        let mortal = self.clone();
-        Env::system().with_crash_points(move |_| {
-            if mortal.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                mortal.dead.notify_one();
-            }
-        })
-    }
-
-    fn is_dead(&self) -> bool {
-        self.left.load(Ordering::SeqCst) == 0
-    }
-
-    /// A client whose requests arrive only while the process lives.
-    fn client(&self, cluster: &TestCluster) -> kube::Client {
-        let (mortal, service) = (self.clone(), cluster.server().service());
-        let cut = tower::service_fn(move |request: http::Request<Body>| {
-            let (mortal, service) = (mortal.clone(), service.clone());
-            async move {
-                if mortal.is_dead() {
-                    std::future::pending::<()>().await;
-                }
-                service.oneshot(request).await
-            }
-        });
-        kube::Client::new(cut, "default")
-    }
-
-    async fn start(&self, cluster: &TestCluster) -> Running {
-        let settings = Settings { install_crds: false, ..Settings::for_tests(self.env()) };
-        foobar_operator::operator().start(self.client(cluster), settings).await.unwrap()
-    }
+async fn start(mortal: &Mortal, cluster: &TestCluster) -> Running {
+    let env = Env::system().with_crash_points(mortal.hook());
+    let settings = Settings { install_crds: false, ..Settings::for_tests(env) };
+    foobar_operator::operator().start(mortal.client(cluster), settings).await.unwrap()
 }
 
 /// The life of a FooBar under an operator that dies after so many writes, and one that does not; what the world was when
@@ -65,7 +19,7 @@ async fn life(base: &TestCluster, writes: usize) -> (Vec<Value>, usize) {
     let world = World::of(base.fork());
     let before = world.writes().len();
     let first = Mortal::after(writes);
-    let mut running = first.start(&world.cluster).await;
+    let mut running = start(&first, &world.cluster).await;
     let mut seen = Vec::new();
     let mut dead = false;
     for stage in ["create", "edit", "delete"] {
@@ -80,11 +34,11 @@ async fn life(base: &TestCluster, writes: usize) -> (Vec<Value>, usize) {
         };
         tokio::select! {
             biased;
-            () = first.dead.notified(), if !dead => {
+            () = first.dead(), if !dead => {
                 // As a crash: nothing is told to stop, nothing is waited for.
                 drop(running);
                 dead = true;
-                running = Mortal::after(usize::MAX).start(&world.cluster).await;
+                running = start(&Mortal::never(), &world.cluster).await;
                 rest().await;
             }
             () = rest() => {}

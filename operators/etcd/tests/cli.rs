@@ -1,0 +1,71 @@
+//! What installs the operator, and what watches it.
+
+use etcd_operator::operator;
+use serde_json::Value;
+
+/// Its rights, one line each: no more than what it declares.
+#[test]
+fn rights() {
+    let rules = serde_json::to_value(operator().rules().policy_rules()).unwrap();
+    let words = |value: &Value| -> String {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+    };
+    let line = |rule: &Value| {
+        format!("{} {}: {}", words(&rule["apiGroups"]), words(&rule["resources"]), words(&rule["verbs"]))
+    };
+    let lines: Vec<String> = rules.as_array().unwrap().iter().map(line).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// The definitions of its kinds, as they are installed.
+#[test]
+fn kinds() {
+    let documents = operator().manifests("etcd-system", false, "etcd-operator:test", 1);
+    let kinds: Vec<&Value> =
+        documents.iter().filter(|one| one["kind"] == "CustomResourceDefinition").collect();
+    assert_eq!(kinds.len(), 2);
+    let member = &kinds[1]["spec"]["versions"][0];
+    insta::assert_json_snapshot!("member", member);
+    let mut cluster = kinds[0]["spec"].clone();
+    // What Kubernetes' own types say of affinities and resources is not ours.
+    let spec = "/versions/0/schema/openAPIV3Schema/properties/spec/properties/podTemplate/properties";
+    for foreign in ["affinity", "resources", "tolerations", "topologySpreadConstraints"] {
+        *cluster.pointer_mut(&format!("{spec}/{foreign}")).unwrap() = "as Kubernetes has it".into();
+    }
+    insta::assert_json_snapshot!("cluster", cluster);
+}
+
+/// What `manifests --monitoring` adds: every alert has a severity and says what to do, every panel asks for something.
+#[test]
+fn monitoring() {
+    let program = env!("CARGO_BIN_EXE_etcd-operator");
+    let run = |args: &[&str]| {
+        let output = std::process::Command::new(program).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let plain = run(&["manifests", "--namespace", "etcd-system"]);
+    assert!(!plain.contains("PrometheusRule"), "their kinds may not be there");
+    let watched = run(&["manifests", "--namespace", "etcd-system", "--monitoring"]);
+    let added = watched.strip_prefix(plain.as_str()).expect("it comes last");
+    let documents: Vec<Value> = added
+        .split("---\n")
+        .filter(|text| !text.trim().is_empty())
+        .map(|text| serde_saphyr::from_str(text).unwrap())
+        .collect();
+    let kinds: Vec<&str> = documents.iter().filter_map(|one| one["kind"].as_str()).collect();
+    assert_eq!(kinds, ["PrometheusRule", "PodMonitor", "ConfigMap"]);
+    let groups = documents[0]["spec"]["groups"].as_array().unwrap();
+    let alerts: Vec<&Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
+    assert_eq!(alerts.len(), 15);
+    for alert in alerts {
+        assert!(matches!(alert["labels"]["severity"].as_str(), Some("warning" | "critical")), "{alert}");
+        assert!(alert["annotations"]["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{alert}");
+    }
+    let board: Value =
+        serde_json::from_str(documents[2]["data"]["etcd-operator.json"].as_str().unwrap()).unwrap();
+    let panels = board["panels"].as_array().unwrap();
+    assert!(
+        panels.len() >= 10 && panels.iter().all(|panel| !panel["targets"].as_array().unwrap().is_empty())
+    );
+}
