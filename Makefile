@@ -19,9 +19,9 @@ setup: ## Bring Go (where missing), kubectl 1.36 and what pods are made of into 
 	@tools/setup
 
 up: ## Run a cluster with the samples and all operators, until Ctrl-C (make up ARGS='--nodes 3 --fresh')
-	@tools/setup rust kubectl network nginx
+	@tools/setup rust kubectl network nginx etcd-3.7
 	cargo build --profile up -p windlass-cli $(operators:%=-p %)
-	@exec "$${CARGO_TARGET_DIR:-target}/up/windlass" up --operators all --apply samples/ $(ARGS)
+	@exec "$${CARGO_TARGET_DIR:-target}/up/windlass" up --operators all --apply samples/ samples/operators/ $(ARGS)
 
 test: ## Run all tests of the workspace
 	@tools/setup rust kubectl network nginx postgres etcd-3.6 etcd-3.7
