@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PersistentVolume;
-use kube::api::{Api, Patch, PatchParams};
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::sync::Notify;
 use windlass::Env;
@@ -24,6 +25,30 @@ const FINALIZER: &str = "windlass.dev/folder";
 
 /// After a folder that could not be removed, or a server that did not hear of it.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// Makes the class of such volumes, below this folder: that of claims which name none. One that is there stays as it is.
+///
+/// # Errors
+/// When the API server refuses, or cannot be reached.
+pub async fn ensure_class(client: &kube::Client, root: &Path) -> Result<(), kube::Error> {
+    let class = json!({
+        "metadata": {
+            "name": "standard",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": PROVISIONER,
+        "parameters": {"path": root.join("{volume}")},
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
+    });
+    let class: StorageClass = serde_json::from_value(class).map_err(kube::Error::SerdeError)?;
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    match classes.create(&PostParams::default(), &class).await {
+        Err(kube::Error::Api(refused)) if refused.is_already_exists() => Ok(()),
+        made => made.map(|_| ()),
+    }
+}
 
 /// The folders of volumes of one machine.
 #[derive(Debug)]

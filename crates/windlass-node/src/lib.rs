@@ -4,6 +4,8 @@ pub mod folders;
 pub mod image;
 pub mod logs;
 pub mod network;
+pub mod node;
 pub mod pod;
 pub mod register;
 pub mod serve;
+pub mod site;

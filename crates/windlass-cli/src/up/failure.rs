@@ -71,18 +71,7 @@ pub enum Failure {
     },
     /// Pods cannot run here.
     #[error("pods cannot run on this machine (--nodes 0 gives a cluster without them)")]
-    Sandbox(#[source] windlass_sandbox::Error),
-    /// The cluster has no network.
-    #[error("the network of the cluster cannot be made (--nodes 0 gives a cluster without nodes)")]
-    Network(#[source] windlass_node::network::Error),
-    /// A node did not start.
-    #[error("node {name} cannot start")]
-    Node {
-        /// Which.
-        name: String,
-        /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    Nodes(#[source] windlass_node::site::Error),
     /// A manifest cannot be read.
     #[error("cannot read {}", .path.display())]
     Read {
@@ -137,7 +126,7 @@ impl Failure {
             Failure::Kubeconfig { .. } => 4,
             Failure::Folder { .. } | Failure::Store { .. } | Failure::Credentials { .. } => 5,
             Failure::Busy { .. } => 6,
-            Failure::Sandbox(_) | Failure::Network(_) | Failure::Node { .. } => 7,
+            Failure::Nodes(_) => 7,
             Failure::Read { .. } | Failure::Apply { .. } | Failure::Operator { .. } => 8,
             Failure::Detached { code, .. } => *code,
         }

@@ -29,6 +29,7 @@ use std::time::Duration;
 use windlass::Env;
 use windlass_cluster::Controllers;
 use windlass_cluster::controllers::Tokens;
+use windlass_node::image::Images;
 
 pub use failure::Failure;
 use folder::{Folder, State, Stopping};
@@ -217,7 +218,7 @@ impl Cluster {
         // Operators first: they bring the kinds that manifests are of.
         let mut installed = Vec::new();
         for operator in &operators {
-            operator.add_image(&nodes::images())?;
+            operator.add_image(&Images::of_user())?;
             let own = operator.documents()?;
             show.step(&operator.name, apply::apply(&api.server, &own)).await?;
             show.done(&format!("operator {}: applied", operator.name));

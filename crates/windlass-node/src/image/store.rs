@@ -69,6 +69,11 @@ impl Images {
         Some(cache.join("images"))
     }
 
+    /// The store of this user; without a home it has nothing but the programs of this machine.
+    pub fn of_user() -> Images {
+        Images::open(Images::default_folder().unwrap_or_default())
+    }
+
     /// Where the store is.
     pub fn folder(&self) -> &Path {
         &self.folder

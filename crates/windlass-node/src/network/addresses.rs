@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 /// Where pods reach what this process serves: the API server and DNS.
 pub const FABRIC: Ipv4Addr = Ipv4Addr::new(10, 243, 0, 1);
 
-/// The port of the API server on the fabric.
+/// The port of the embedded API server on the fabric.
 pub const API_PORT: u16 = 6443;
 
 /// The addresses of Services.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use windlass_sandbox::{Sandbox, Socket, Tool};
 
-use super::addresses::{API_PORT, FABRIC, NODES_MAX, NodeAddresses};
+use super::addresses::{FABRIC, NODES_MAX, NodeAddresses};
 use super::dns::Listening;
 use super::leases::{self, Leases};
 use super::script::{self, node_net, pod_net};
@@ -133,12 +133,12 @@ impl Network {
         Ok(PodNetwork(Arc::new(inner)))
     }
 
-    /// Listens where pods reach the API server.
+    /// Listens where pods reach the API server: at the port that the endpoints of `kubernetes.default` name.
     ///
     /// # Errors
     /// When it cannot be listened there.
-    pub async fn listen_api(&self) -> Result<TcpListener, Error> {
-        self.listen(SocketAddr::new(FABRIC.into(), API_PORT)).await
+    pub async fn listen_api(&self, port: u16) -> Result<TcpListener, Error> {
+        self.listen(SocketAddr::new(FABRIC.into(), port)).await
     }
 
     /// Listens where pods reach the DNS server.

@@ -17,6 +17,8 @@ use windlass::Env;
 pub use machine::Machine;
 pub use object::{Registration, node, status};
 
+use crate::site::insist;
+
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
@@ -26,10 +28,6 @@ const RENEW: Duration = Duration::from_secs(10);
 
 /// How often a status that has not changed is written, in rounds of [`RENEW`].
 const REPORT: u32 = 30;
-
-/// After an API server that could not be reached, or refused.
-const RETRY: Duration = Duration::from_millis(200);
-const RETRY_MAX: Duration = Duration::from_secs(7);
 
 /// Who writes the Node.
 const MANAGER: &str = "kubelet";
@@ -50,12 +48,7 @@ impl Registrar {
 
     /// Makes the Node object, or takes the one that is there, and says that the node is ready. Tries until it is done.
     pub async fn register(&self) {
-        let mut wait = RETRY;
-        while let Err(error) = self.try_register().await {
-            tracing::warn!(node = self.registration.name, %error, "the node could not be registered");
-            self.env.sleep(self.env.jittered(wait, 0.2)).await;
-            wait = (wait * 2).min(RETRY_MAX);
-        }
+        insist(&self.env, &self.registration.name, || self.try_register()).await;
     }
 
     async fn try_register(&self) -> Result<(), kube::Error> {

@@ -10,9 +10,11 @@
 mod answer;
 mod directory;
 mod server;
+mod service;
 mod wire;
 
 pub use answer::{Directory, answer};
 pub use directory::Cached;
 pub use server::{Listening, serve};
+pub use service::announce;
 pub use wire::{Code, Data, Kind, Malformed, Query, Record, Reply};
