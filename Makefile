@@ -42,13 +42,14 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
-conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
-	@tools/setup rust network kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32
+conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; our node on the real kube-apiserver; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
+	@tools/setup rust network nginx kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32
 	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" kubelet)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" node)
 	$(if $(ARGS),,cargo test -p windlass-etcd)
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')

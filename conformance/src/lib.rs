@@ -19,6 +19,7 @@ pub mod generate;
 pub mod kubectl;
 pub mod kubelet;
 pub mod local;
+pub mod node;
 pub mod operators;
 pub mod plant;
 pub mod proto;

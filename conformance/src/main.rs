@@ -18,7 +18,7 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    controllers, explained, generate, kubectl, kubelet, recorded, report, rules, servers, suite,
+    controllers, explained, generate, kubectl, kubelet, node, recorded, report, rules, servers, suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -87,11 +87,17 @@ enum Mode {
     Kubelet,
     /// Record what a real kubelet makes of them.
     RecordKubelet,
+    /// Our node and our controllers on a real kube-apiserver: the same manifests, and what people do with kubectl.
+    Node,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run(Args::parse()).await {
+fn main() -> ExitCode {
+    // This program is also the stages of the sandbox of our node.
+    if let Some(code) = windlass_sandbox::entry() {
+        return code;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime.context("no runtime").and_then(|runtime| runtime.block_on(run(Args::parse()))) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -119,6 +125,9 @@ async fn run(args: Args) -> Result<bool> {
     }
     if matches!(args.mode, Mode::Kubelet | Mode::RecordKubelet) {
         return kubelet_mode(args, &program, &output.join("kubelet")).await;
+    }
+    if args.mode == Mode::Node {
+        return node::run(&args.only, &output.join("node")).await;
     }
     if matches!(args.mode, Mode::Record | Mode::RecordKubectl) {
         let folder = output.join("servers/recorded");

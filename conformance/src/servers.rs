@@ -56,7 +56,13 @@ pub struct Extra {
     pub audit: Option<PathBuf>,
     /// Whether there is a kube-controller-manager.
     pub controllers: bool,
+    /// What kube-apiserver is told where nodes run pods. Else nobody is given a ServiceAccount, since none is ever made.
+    pub beside_nodes: Option<Vec<String>>,
 }
+
+/// What it is told where there is no node.
+const WITHOUT_NODES: [&str; 2] =
+    ["--advertise-address=127.0.0.1", "--disable-admission-plugins=ServiceAccount"];
 
 /// Starts kube-apiserver 1.36 and its etcd, with their data in `folder`.
 ///
@@ -115,8 +121,8 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
         Command::new(apiserver)
             .args(audit)
             .args([format!("--etcd-servers={client}"), format!("--secure-port={port}")])
-            .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--allow-privileged"])
-            .args(["--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount"])
+            .args(extra.beside_nodes.clone().unwrap_or_else(|| WITHOUT_NODES.map(str::to_owned).into()))
+            .args(["--bind-address=127.0.0.1", "--allow-privileged", "--authorization-mode=RBAC"])
             .args(["--service-cluster-ip-range=10.0.0.0/24"])
             .args(["--service-account-issuer=https://kubernetes.default.svc"])
             // Answers, not speed, are compared: nothing is to be turned away because two cores are busy.

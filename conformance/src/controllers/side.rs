@@ -68,7 +68,7 @@ impl Side {
         let client = client(&server.kubeconfig).await?;
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
         let issuer = credentials::issuer(&read("sa.key")?)?;
-        let controllers = controllers(group, issuer, &read("certificates/apiserver.crt")?)?;
+        let controllers = controllers(&group.ours, issuer, &read("certificates/apiserver.crt")?)?;
         let running = controllers.start(client.clone(), &Env::system());
         let stage = stage(client, group, Timestamp::now);
         Ok(Side { stage, running: Some(running), _server: Some(server), _cluster: None })
@@ -83,7 +83,7 @@ impl Side {
         let env = Env::seeded(1, start);
         let cluster = TestCluster::builder().seed(1).clock(Clock::runtime(start)).tokens(true).start().await;
         let issuer = cluster.tokens().context("the cluster signs tokens")?;
-        let controllers = controllers(group, issuer, "-----BEGIN CERTIFICATE-----\n")?;
+        let controllers = controllers(&group.ours, issuer, "-----BEGIN CERTIFICATE-----\n")?;
         let running = controllers.start(cluster.client(), &env);
         let stage = stage(cluster.client(), group, move || env.now());
         Ok(Side { stage, running: Some(running), _server: None, _cluster: Some(cluster) })
@@ -113,10 +113,14 @@ fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send
     }
 }
 
-/// Our controllers of a group. Those that hand out what only the server has are given it: its certificate and its key.
-fn controllers(group: &Group, issuer: Issuer, authority: &str) -> Result<Controllers> {
-    let mut controllers = Controllers::named(&group.ours)?;
-    let has = |wanted: &str| group.ours.iter().any(|name| name == wanted);
+/// Our controllers of these names. Those that hand out what only the server has are given it: its certificate and its key.
+pub(crate) fn controllers<N: AsRef<str>>(
+    names: &[N],
+    issuer: Issuer,
+    authority: &str,
+) -> Result<Controllers> {
+    let mut controllers = Controllers::named(names)?;
+    let has = |wanted: &str| names.iter().any(|name| name.as_ref() == wanted);
     if has("root-ca-certificate-publisher") {
         controllers = controllers.with(RootCa::new(authority));
     }

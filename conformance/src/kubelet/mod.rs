@@ -13,4 +13,4 @@ mod picture;
 mod run;
 
 pub use picture::picture;
-pub use run::{Choice, compare, record};
+pub use run::{Choice, compare, has, record};

@@ -130,9 +130,22 @@ fn without_words(value: &Value) -> Value {
     }
 }
 
-async fn play_all(choice: &Choice) -> Result<Vec<(Scenario, Result<Played>)>> {
+/// Whether there is a scenario of such a name.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn has(only: &str) -> Result<bool> {
+    Ok(!chosen(only)?.is_empty())
+}
+
+fn chosen(only: &str) -> Result<Vec<Scenario>> {
     let mut scenarios = scenario::of_folder(&folder(), "kubelet")?;
-    scenarios.retain(|scenario| scenario.name.contains(&choice.only));
+    scenarios.retain(|scenario| scenario.name.contains(only));
+    Ok(scenarios)
+}
+
+async fn play_all(choice: &Choice) -> Result<Vec<(Scenario, Result<Played>)>> {
+    let scenarios = chosen(&choice.only)?;
     if scenarios.is_empty() {
         bail!("there is no scenario {:?} in {}", choice.only, folder().display());
     }

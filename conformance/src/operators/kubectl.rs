@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ impl Kubectl {
     /// # Errors
     /// When it cannot be run, or does not end.
     pub fn try_run(&self, args: &[&str], input: &str) -> Result<Printed> {
-        self.anywhere(&[args, &["--namespace", &self.namespace]].concat(), input)
+        self.anywhere(&self.here(args), input)
     }
 
     /// The same, in the namespaces that the manifests say.
@@ -67,10 +67,8 @@ impl Kubectl {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let file = |what: &str| self.folder.join(format!("kubectl-{number}.{what}"));
         fs::write(file("in"), input)?;
-        let mut child = Command::new(&self.program)
-            .args(args)
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("HOME", &self.folder)
+        let mut child = self
+            .command(args)
             .stdin(File::open(file("in"))?)
             .stdout(Stdio::from(File::create(file("out"))?))
             .stderr(Stdio::from(File::create(file("err"))?))
@@ -94,6 +92,26 @@ impl Kubectl {
             fs::remove_file(file(what))?;
         }
         Ok(printed)
+    }
+
+    /// Starts a command, for as long as the caller wants. What it prints can be read.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, args: &[&str]) -> Result<Child> {
+        let child = self.command(&self.here(args)).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        child.with_context(|| self.program.display().to_string())
+    }
+
+    /// The namespace comes first: what comes last may be the command of a container.
+    fn here<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+        [&["--namespace", &self.namespace], args].concat()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(args).env("KUBECONFIG", &self.kubeconfig).env("HOME", &self.folder);
+        command
     }
 
     /// Runs a command that has to succeed; returns its output.

@@ -27,6 +27,7 @@ pub use calls::Call;
 pub use kubectl::Kubectl;
 pub use ours::Ours;
 pub use process::Process;
+pub(crate) use process::http_get;
 pub use real::Real;
 pub use run::{Check, Seen, run_all, run_one};
 pub use scene::{Lease, Scene, Times};

@@ -198,7 +198,7 @@ pub fn print(program: &Path, args: &[&str], folder: &Path) -> Result<String> {
 }
 
 /// Status and body of an answer, over plain HTTP on the loopback interface.
-fn http_get(port: u16, path: &str) -> Result<(u16, String)> {
+pub(crate) fn http_get(port: u16, path: &str) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), ANSWER)?;
     stream.set_read_timeout(Some(ANSWER))?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;

@@ -56,7 +56,8 @@ impl Real {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder)?;
         let names = users.iter().map(|(name, _)| name.clone()).collect();
-        let extra = Extra { users, audit: Some(folder.join("audit.log")), controllers: true };
+        let audit = Some(folder.join("audit.log"));
+        let extra = Extra { users, audit, controllers: true, beside_nodes: None };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let server = runtime.block_on(servers::reference_with(folder, &extra))?;
         let kubectl = Kubectl::new(&server.kubeconfig, "default", &folder.join("home"))?;
