@@ -35,6 +35,33 @@ fn kinds() {
     insta::assert_json_snapshot!("cluster", cluster);
 }
 
+/// A rule that looks at each part of a list or map needs to know how many there can be, and how long each: kube-apiserver
+/// counts what a rule may cost, and refuses a kind whose rules cost too much.
+#[test]
+fn what_rules_look_at_is_bounded() {
+    fn unbounded(path: &str, schema: &Value, found: &mut Vec<String>) {
+        let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten();
+        let is_bounded = match schema["type"].as_str() {
+            Some("array") => schema["maxItems"].is_u64() && schema["items"]["maxLength"].is_u64(),
+            _ => schema["maxProperties"].is_u64(),
+        };
+        let each = rules.filter_map(|rule| rule["rule"].as_str()).any(|rule| rule.contains("self.all("));
+        if each && !is_bounded {
+            found.push(path.to_owned());
+        }
+        for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+            unbounded(&format!("{path}.{name}"), inner, found);
+        }
+    }
+    let mut found = Vec::new();
+    for document in operator().manifests("etcd-system", false, "etcd-operator:test", 1) {
+        for version in document["spec"]["versions"].as_array().into_iter().flatten() {
+            unbounded("", &version["schema"]["openAPIV3Schema"], &mut found);
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
+
 /// What `manifests --monitoring` adds: every alert has a severity and says what to do, every panel asks for something.
 #[test]
 fn monitoring() {

@@ -62,7 +62,7 @@ pub struct EtcdClusterSpec {
     pub options: Options,
     /// Further arguments of etcd, each as `--name=value`. Those that the operator sets itself are refused.
     #[serde(default)]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), inner(length(max = 1024)))]
     #[x_kube(validation = Rule::new("self.all(a, a.matches('^--[a-z0-9][a-z0-9-]*(=.*)?$'))")
         .message("each argument must look like --name=value"))]
     #[x_kube(validation = Rule::new("self.all(a, !a.matches('^--(name|data-dir|wal-dir|config-file|initial-.*|listen-.*|advertise-.*|force-new-cluster.*|discovery.*|strict-reconfig-check|.*cert-file|.*key-file|.*trusted-ca-file|.*auto-tls|quota-backend-bytes|auto-compaction-.*|snapshot-count|heartbeat-interval|election-timeout|enable-v2|proxy.*|max-learners|experimental-max-learners|help|version)(=.*)?$'))")

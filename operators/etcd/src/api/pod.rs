@@ -30,10 +30,12 @@ pub struct PodTemplate {
     pub priority_class_name: Option<String>,
     /// Further labels. Those of the operator, `etcd.cloud.io/…`, cannot be set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('etcd.cloud.io/'))").message("labels of etcd.cloud.io are the operator's own"))]
     pub labels: BTreeMap<String, String>,
     /// Further annotations. Those of the operator, `etcd.cloud.io/…`, cannot be set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('etcd.cloud.io/'))").message("annotations of etcd.cloud.io are the operator's own"))]
     pub annotations: BTreeMap<String, String>,
 }
