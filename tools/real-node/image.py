@@ -1,9 +1,9 @@
-"""An OCI archive of one layer, made of static programs.
+"""An OCI archive of one layer, made of programs.
 
-    image.py OUT.tar REFERENCE COMMAND PART…
+    image.py OUT.tar REFERENCE Cmd|Entrypoint PROGRAM PART…
 
-`FILE:DEST` copies a file into the image, `LINK->TARGET` makes a symbolic link. The command is what runs where a pod
-names none.
+`FILE:DEST` copies a file into the image, `LINK->TARGET` makes a symbolic link. The program is what runs where a pod
+names none: a pod's arguments take the place of a `Cmd`, and are given to an `Entrypoint`.
 """
 
 import hashlib
@@ -48,13 +48,13 @@ def descriptor(kind, blob, **more):
     return {"mediaType": "application/vnd.oci.image." + kind, "digest": digest(blob), "size": len(blob), **more}
 
 
-def main(out, reference, command, *parts):
+def main(out, reference, role, program, *parts):
     files = layer(parts)
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     config = json.dumps({
         "architecture": machine,
         "os": "linux",
-        "config": {"Cmd": [command], "Env": ["PATH=/usr/bin:/bin"]},
+        "config": {role: [program], "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]},
         "rootfs": {"type": "layers", "diff_ids": [digest(files)]},
     }).encode()
     manifest = json.dumps({
