@@ -9,6 +9,9 @@ export WINDLASS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/windlass
 # Arguments for the program behind `up`, `bench`, `conformance` and `soak`: make conformance ARGS='--seed 7'
 ARGS ?=
 
+# What only root can do is left out, with a message, where somebody else asks for it.
+root = $(filter 0,$(shell id -u))
+
 # The operators that there are, by the names of their packages.
 operators = $(patsubst operators/%/Cargo.toml,%-operator,$(wildcard operators/*/Cargo.toml))
 
@@ -42,15 +45,16 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
-conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; our node on the real kube-apiserver; the client of etcd on 3.5, 3.6 and 3.7 (ARGS=operators: only these)
-	@tools/setup rust network nginx kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32
-	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator
+conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; our node on the real kube-apiserver; the client of etcd on 3.5, 3.6 and 3.7; as root, the etcd operator on a real node (ARGS=operators: only these)
+	@tools/setup rust network nginx kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32 $(if $(root),kube-proxy kubelet coredns)
+	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator -p etcd-operator -p etcd-ledger -p etcd-e2e
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" kubelet)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" node)
 	$(if $(ARGS),,cargo test -p windlass-etcd)
+	$(if $(ARGS),,$(if $(root),"$${CARGO_TARGET_DIR:-target}/release/etcd-e2e" all --real,@echo 'the etcd operator on a real node: left out, it needs root'))
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')
 	@tools/setup rust cargo-fuzz

@@ -78,9 +78,17 @@ impl Etcd {
     /// # Errors
     /// The server does not want it.
     pub fn create(world: &World, name: &str, size: usize, healing: Healing) -> Result<Etcd> {
+        world.kubectl.apply(&manifest(name, size, healing))?;
+        Etcd::there(world, name, healing)
+    }
+
+    /// One that is there already.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub(crate) fn there(world: &World, name: &str, healing: Healing) -> Result<Etcd> {
         let kubectl = world.kubectl.clone();
-        kubectl.apply(&manifest(name, size, healing))?;
-        let made = kubectl.get("etcdcluster", name)?.context("it was just made")?;
+        let made = kubectl.get("etcdcluster", name)?.with_context(|| format!("there is no {name}"))?;
         Ok(Etcd { kubectl, name: name.to_owned(), healing, uid: uid_of(&made).to_owned() })
     }
 

@@ -11,7 +11,16 @@
 //! ```
 //!
 //! Everything is done with kubectl, or is what a person on the host of the nodes can do: signals to processes, files in the
-//! folders of volumes. So the same code runs on `windlass up` and on any Kubernetes whose node is this machine.
+//! folders of volumes. So the same code runs on `windlass up` and on any Kubernetes whose node is this machine:
+//!
+//! ```text
+//! etcd-e2e all                         on a `windlass up` of its own
+//! etcd-e2e all --real                  on a real node of its own (as root; see tools/real-node/node)
+//! etcd-e2e all --kubeconfig FILE       on a cluster that is there, with the operator in it
+//! ```
+//!
+//! On the real node the rights of the operator are enforced, both namespaces enforce the restricted standard of pod security,
+//! and volumes belong to whom `fsGroup` says. It is one node, so no node can be cut off there.
 
 mod etcd;
 mod fault;
@@ -21,6 +30,7 @@ mod kill;
 mod kubectl;
 mod load;
 mod random;
+mod real;
 mod report;
 mod rounds;
 mod trial;
@@ -33,7 +43,8 @@ pub use kill::{Course, killed};
 pub use kubectl::Kubectl;
 pub use load::{Load, Verdict};
 pub use random::Random;
+pub use real::enter;
 pub use report::Tally;
 pub use rounds::{Rounds, rounds};
-pub use trial::{Outcome, Trial, attempt, sizes};
+pub use trial::{Outcome, Trial, attempt, sample, sizes};
 pub use world::World;

@@ -59,6 +59,11 @@ impl<'a> Load<'a> {
             "spec": {
                 "restartPolicy": "Never",
                 "nodeName": node,
+                "securityContext": {
+                    "runAsNonRoot": true,
+                    "runAsUser": 65532,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
                 "containers": [{
                     "name": "load",
                     "image": world.ledger,
@@ -68,6 +73,10 @@ impl<'a> Load<'a> {
                         // What is left there when a container ends is in the pod's status.
                         "--report", "/dev/termination-log",
                     ],
+                    "securityContext": {
+                        "allowPrivilegeEscalation": false,
+                        "capabilities": {"drop": ["ALL"]},
+                    },
                 }],
             },
         }))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use etcd_e2e::{Fault, Random, Rounds, World, fifty, killed, rounds};
+use etcd_e2e::{Fault, Random, Rounds, World, enter, fifty, killed, rounds, sample};
 use windlass_testing::up::Folder;
 
 /// Break etcd clusters under load, and look whether they heal and nothing is lost
@@ -23,8 +23,12 @@ struct Command {
 struct Place {
     /// A cluster that is there already, with the operator in it, and whose nodes are this machine [default: a `windlass up` of
     /// its own]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "real")]
     kubeconfig: Option<PathBuf>,
+
+    /// A real Kubernetes of its own: kube-apiserver, its controllers, kubelet on containerd. As root
+    #[arg(long, global = true)]
+    real: bool,
 
     /// The image of the load, on a cluster that is there already
     #[arg(long, global = true, value_name = "NAME")]
@@ -33,6 +37,12 @@ struct Place {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// The sample, every fault and every size once, and the operator killed on the way
+    All {
+        /// Decides who is hit and when
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Every fault and every size, round after round
     Faults {
         /// How often each
@@ -79,32 +89,31 @@ enum Action {
 
 fn main() -> Result<ExitCode> {
     let Command { place, action } = Command::parse();
+    if place.real {
+        enter()?;
+    }
     let folder = Folder::new("etcd-e2e");
     let world = world(&place, folder.path())?;
     let told = |error: anyhow::Error| error.context(world.story());
     match action {
-        Action::Faults { rounds: number, lanes, seed, only, report } => {
+        Action::All { seed } => {
+            let took = sample(&world).map_err(told)?;
+            println!("samples/operators/etcdcluster.yaml: three members after {:.1} s", took.as_secs_f64());
+            let options =
+                Rounds { rounds: 1, lanes: 1, seed, faults: faults(&world, Vec::new())?, sizes: true };
+            if !broken(&world, &options, None)? {
+                return Ok(ExitCode::FAILURE);
+            }
+            kill(&world, 3, seed).map_err(told)?;
+        }
+        Action::Faults { rounds, lanes, seed, only, report } => {
             let sizes = only.is_empty();
-            let mut faults = if sizes { Fault::ALL.to_vec() } else { only };
-            if !world.can_cut()? {
-                println!("this cluster cannot cut nodes off: that is left out");
-                faults.retain(|fault| *fault != Fault::NodeCut);
+            let options = Rounds { rounds, lanes, seed, faults: faults(&world, only)?, sizes };
+            if !broken(&world, &options, report.as_deref())? {
+                return Ok(ExitCode::FAILURE);
             }
-            println!("seed {seed}");
-            let options = Rounds { rounds: number, lanes, seed, faults, sizes };
-            let tally = rounds(&world, &options, |line| println!("{line}"));
-            let text = tally.markdown(&about());
-            println!("{text}");
-            if let Some(path) = report {
-                std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-            }
-            return Ok(if tally.failures().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Action::Killed { kills, seed } => {
-            println!("seed {seed}");
-            let told = killed(&world, "killed", kills, &mut Random::new(seed)).map_err(told)?;
-            told.iter().for_each(|line| println!("{line}"));
-        }
+        Action::Killed { kills, seed } => kill(&world, kills, seed).map_err(told)?,
         Action::Fifty { clusters, seconds } => {
             let measured = fifty(&world, clusters, Duration::from_secs(seconds)).map_err(told)?;
             println!("{measured}");
@@ -114,12 +123,45 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Those that are asked for, or all of them; without those that cannot happen there.
+fn faults(world: &World, only: Vec<Fault>) -> Result<Vec<Fault>> {
+    let mut faults = if only.is_empty() { Fault::ALL.to_vec() } else { only };
+    if !world.can_cut()? {
+        println!("{}: left out, since that takes three nodes of `windlass up`", Fault::NodeCut);
+        faults.retain(|fault| *fault != Fault::NodeCut);
+    }
+    Ok(faults)
+}
+
+/// Breaks things; whether all of it healed.
+fn broken(world: &World, options: &Rounds, report: Option<&Path>) -> Result<bool> {
+    println!("seed {}", options.seed);
+    let tally = rounds(world, options, |line| println!("{line}"));
+    let text = tally.markdown(&about());
+    println!("{text}");
+    if let Some(path) = report {
+        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(tally.failures().is_empty())
+}
+
+/// Kills the operator.
+fn kill(world: &World, kills: usize, seed: u64) -> Result<()> {
+    println!("seed {seed}");
+    let told = killed(world, "killed", kills, &mut Random::new(seed))?;
+    told.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
 /// The cluster that is named, or one of its own by the programs beside this one.
 fn world(place: &Place, folder: &Path) -> Result<World> {
     if let Some(kubeconfig) = &place.kubeconfig {
         return World::there(kubeconfig, place.ledger_image.as_deref());
     }
     let own = std::env::current_exe().context("cannot tell where this program is")?;
+    if place.real {
+        return World::real(own.parent().context("a program is in a folder")?);
+    }
     World::up(&own.with_file_name("windlass"), &own.with_file_name("etcd-ledger"), folder)
 }
 

@@ -9,6 +9,7 @@ use crate::etcd::{Etcd, Healing};
 use crate::fault::Fault;
 use crate::load::{Load, Verdict};
 use crate::random::Random;
+use crate::real;
 use crate::world::World;
 
 /// How long after the start of the load something may happen, in milliseconds.
@@ -57,6 +58,21 @@ pub fn attempt(world: &World, etcd: &Etcd, fault: Fault, random: &mut Random) ->
         etcd.until_healthy(3).with_context(tried)?;
     }
     Ok(Outcome { trial: Trial::Fault(fault), took, replaced, verdict: Some(verdict) })
+}
+
+/// The sample as it is, from nothing to three members; how long that took.
+///
+/// # Errors
+/// It does not become well.
+pub fn sample(world: &World) -> Result<Duration> {
+    let started = Instant::now();
+    let file = real::file("samples/operators/etcdcluster.yaml");
+    world.kubectl.run(&["apply", "-f", &file.display().to_string()])?;
+    let etcd = Etcd::there(world, "example-etcd-cluster", Healing::DEFAULT)?;
+    etcd.until_healthy(3)?;
+    let took = started.elapsed();
+    etcd.delete()?;
+    Ok(took)
 }
 
 /// 1 → 3 → 5 → 3 → 1 under one load.

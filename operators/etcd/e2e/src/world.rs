@@ -12,15 +12,16 @@ use windlass_testing::up::Cluster;
 
 use crate::host::Process;
 use crate::kubectl::{Kubectl, name_of, uid_of, until};
+use crate::real;
 
 /// Where everything of a test is.
 const NAMESPACE: &str = "etcd-e2e";
 /// Where operators run.
-const OPERATORS: &str = "windlass-system";
+pub(crate) const OPERATORS: &str = "windlass-system";
 /// The operator's program and Deployment.
-const OPERATOR: &str = "etcd-operator";
+pub(crate) const OPERATOR: &str = "etcd-operator";
 /// What the load's pod runs, where nobody names another.
-const LEDGER: &str = concat!("windlass.local/etcd-ledger:", env!("CARGO_PKG_VERSION"));
+pub(crate) const LEDGER: &str = concat!("windlass.local/etcd-ledger:", env!("CARGO_PKG_VERSION"));
 /// How nodes of `windlass up` call what runs their pods.
 const OURS: &str = "windlass://";
 
@@ -53,14 +54,24 @@ impl World {
         Ok(world)
     }
 
+    /// The real node that this program runs in, with an operator that is put there now, by the programs in a folder.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn real(programs: &Path) -> Result<World> {
+        let work = real::folder().context("this program does not run in a real node")?;
+        let kubeconfig = work.join("kubeconfig");
+        real::install(&work, programs, &Kubectl::new(&kubeconfig, OPERATORS))?;
+        World::there(&kubeconfig, None)
+    }
+
     /// A cluster that is there already, with the operator in it.
     ///
     /// # Errors
     /// It does not answer.
     pub fn there(kubeconfig: &Path, ledger: Option<&str>) -> Result<World> {
         let kubectl = Kubectl::new(kubeconfig, NAMESPACE);
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
-        kubectl.apply(&namespace)?;
+        kubectl.apply(&restricted(NAMESPACE))?;
         let ledger = ledger.unwrap_or(LEDGER).to_owned();
         let world = World { kubectl, ledger, calm: RwLock::new(()), _cluster: None };
         world.operator()?;
@@ -176,6 +187,12 @@ impl World {
     fn operators(&self) -> Kubectl {
         self.kubectl.within(OPERATORS)
     }
+}
+
+/// A namespace in which pods have to keep to the restricted standard of pod security.
+pub(crate) fn restricted(name: &str) -> Value {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 }
 
 fn is_ready(pod: &Value) -> bool {
