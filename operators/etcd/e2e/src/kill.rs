@@ -98,6 +98,10 @@ fn during(
     random: &mut Random,
     course: impl FnOnce() -> Result<()>,
 ) -> Result<Vec<String>> {
+    // A step that was taken before is none of this course.
+    let before = world.kubectl.get("etcdcluster", name)?;
+    let mut last =
+        before.and_then(|object| Some(object["status"]["lastAction"]["action"].as_str()?.to_owned()));
     let selector = format!("--field-selector=metadata.name={name}");
     let path = "jsonpath={.status.lastAction.action}{\"\\n\"}";
     let mut watch =
@@ -105,9 +109,8 @@ fn during(
     let lines = BufReader::new(watch.stdout.take().context("it is piped")?).lines();
     std::thread::scope(|scope| {
         let killer = scope.spawn(move || -> Result<Vec<String>> {
-            let (mut last, mut steps, mut killed) = (None, 0, Vec::new());
+            let (mut steps, mut killed) = (0, Vec::new());
             for line in lines.map_while(Result::ok).filter(|line| !line.is_empty()) {
-                // What is told first is what was done before.
                 if last.replace(line.clone()).is_some_and(|last| last == line) {
                     continue;
                 }
