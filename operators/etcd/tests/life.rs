@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use etcd_operator::api::{MemberRole, VOTER_LABEL, conditions};
+use etcd_operator::api::{MemberRole, START_ANNOTATION, VOTER_LABEL, conditions};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt as _;
@@ -59,6 +59,32 @@ async fn a_cluster_is_installed_grows_shrinks_and_goes() {
                 && world.volumes.list(&Default::default()).await.unwrap().items.is_empty()
         })
         .await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_in_its_first_pod_goes_on_in_another_one_from_its_data_only() {
+    let (world, running) = World::start().await;
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    world.until_done("db").await;
+    let names = world.names().await;
+    for name in &names {
+        let first = world.pods.get(name).await.unwrap();
+        assert_eq!(first.spec.as_ref().unwrap().restart_policy.as_deref(), Some("Never"));
+        let ended = json!({"status": {"phase": "Failed"}});
+        world.pods.patch_status(name, &PatchParams::default(), &Patch::Merge(&ended)).await.unwrap();
+        world
+            .until("another pod", async || {
+                world.pods.get_opt(name).await.unwrap().is_some_and(|pod| pod.uid() != first.uid())
+            })
+            .await;
+        world.until_done("db").await;
+        let next = world.pods.get(name).await.unwrap();
+        assert_eq!(next.annotations()[START_ANNOTATION], "rejoin");
+        assert_eq!(next.spec.unwrap().restart_policy.as_deref(), Some("Always"));
+    }
+    assert_eq!(world.names().await, names);
+    assert_eq!(world.etcd.with(|state| state.changes.len()), 4, "nobody was added or removed");
     running.stop().await.unwrap();
 }
 

@@ -195,6 +195,19 @@ impl Etcd {
         members_of(&self.object()?)
     }
 
+    /// The name of the member that has been there for longest.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn oldest(&self) -> Result<String> {
+        let members = self.kubectl.list("etcdmembers", &self.label())?;
+        let oldest = members.iter().min_by_key(|member| member["spec"]["serial"].as_u64());
+        Ok(oldest
+            .and_then(|member| member["metadata"]["name"].as_str())
+            .context("there is no member")?
+            .to_owned())
+    }
+
     /// The members, as etcd has them.
     ///
     /// # Errors

@@ -24,6 +24,8 @@ pub enum Fault {
     ProcessHung,
     /// A member's data is gone, and its process with it.
     DataWiped,
+    /// The same, of the oldest member: if the cluster began with it, it must not begin a second time.
+    OldestWiped,
     /// A member's claim and pod are deleted.
     VolumeLost,
     /// A member is removed from etcd by somebody else.
@@ -61,11 +63,12 @@ enum Closes {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 9] = [
+    pub const ALL: [Fault; 10] = [
         Fault::PodDeleted,
         Fault::ProcessKilled,
         Fault::ProcessHung,
         Fault::DataWiped,
+        Fault::OldestWiped,
         Fault::VolumeLost,
         Fault::MemberRemoved,
         Fault::LearnerStuck,
@@ -87,7 +90,12 @@ impl Fault {
         let operator = world.operator()?;
         // The operator and the load stay where they are; everybody else's node may be cut off.
         let spared = operator["spec"]["nodeName"].as_str();
-        let fit = |member: &&Member| self != Fault::NodeCut || member.node.as_deref() != spared;
+        let oldest = etcd.oldest()?;
+        let fit = |member: &&Member| match self {
+            Fault::NodeCut => member.node.as_deref() != spared,
+            Fault::OldestWiped => member.name == oldest,
+            _ => true,
+        };
         let fit: Vec<Member> = members.iter().filter(fit).cloned().collect();
         let victim = random.one_of(&fit).context("there is no member that it could happen to")?.clone();
         let size = members.len();
@@ -118,7 +126,7 @@ impl Fault {
                 }
                 Ok(wound)
             }
-            Fault::DataWiped => {
+            Fault::DataWiped | Fault::OldestWiped => {
                 let process = process_of(etcd, &victim)?;
                 empty(&world.folder_of(&claim_of(&victim))?)?;
                 process.signal(Signal::SIGKILL)?;
@@ -253,6 +261,7 @@ impl fmt::Display for Fault {
             Fault::ProcessKilled => "process killed",
             Fault::ProcessHung => "process hung",
             Fault::DataWiped => "data directory wiped",
+            Fault::OldestWiped => "data directory of the oldest wiped",
             Fault::VolumeLost => "volume lost",
             Fault::MemberRemoved => "member removed behind our back",
             Fault::LearnerStuck => "learner stuck",

@@ -77,7 +77,8 @@ pub struct EtcdClusterSpec {
     /// When and how members that fail are replaced.
     #[serde(default)]
     pub healing: Healing,
-    /// Leaves members, pods and volumes alone, whatever happens, until it is `false` again.
+    /// Leaves members, pods and volumes alone, whatever happens, until it is `false` again. A pod that ends meanwhile is not
+    /// made again.
     #[serde(default)]
     pub paused: bool,
 }

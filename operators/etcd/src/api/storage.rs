@@ -36,7 +36,7 @@ pub enum Medium {
     /// A PersistentVolumeClaim for each member: it survives its pod.
     #[default]
     Disk,
-    /// Memory of the pod: it goes with the pod, and the member is then replaced by a new one.
+    /// Memory of the pod: it goes with the pod or its process, and the member is then replaced by a new one.
     Memory,
 }
 

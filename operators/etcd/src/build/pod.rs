@@ -38,7 +38,7 @@ pub fn pod(cluster: &EtcdCluster, member: &EtcdMember, start: Start) -> Pod {
         spec: Some(PodSpec {
             hostname: Some(name.clone()),
             subdomain: Some(names::peer_service(&cluster.name_any())),
-            restart_policy: Some("Always".to_owned()),
+            restart_policy: Some(if start.restarts_in_place() { "Always" } else { "Never" }.to_owned()),
             // etcd hands over the lead before it ends.
             termination_grace_period_seconds: Some(30),
             automount_service_account_token: Some(false),

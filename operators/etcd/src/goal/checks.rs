@@ -27,7 +27,7 @@ pub(super) fn by_a_quorum(action: &Action, view: &View<'_>) -> bool {
         Action::DeletePod { because, .. }
         | Action::DeleteVolume { because, .. }
         | Action::DeleteMember { because, .. } => {
-            !matches!(because.why, Why::StillBorn | Why::Fenced | Why::Rescued)
+            !matches!(because.why, Why::StillBorn | Why::Ended | Why::Fenced | Why::Rescued)
         }
         Action::RetainVolume { .. } => view.memory.recovery.is_none(),
         _ => false,
@@ -47,6 +47,7 @@ pub(super) fn justified(action: &Action, view: &View<'_>) -> bool {
         Why::Removed | Why::Withdrawn => member.is_some_and(|member| view.is_removed(member)),
         Why::Failed(_) => member.is_some_and(|member| matches!(view.health(member), Health::Failed(_))),
         Why::Suspect => member.is_some_and(|member| !view.is_healthy(member)),
+        Why::Ended => member.and_then(|member| member.pod.as_ref()).is_some_and(|pod| pod.ended),
         Why::Leaving => member.is_none_or(|member| view.is_leaving(member)),
         Why::Surplus => voters > view.size(),
         Why::LearnerStuck => member.is_some_and(|member| is_learner(view, member)),

@@ -185,7 +185,6 @@ impl World {
         let Some(pod) = &slot.pod else { return };
         let (start, uid) = (pod.start, pod.uid.clone());
         let has_data = slot.data().map(|data| data.id);
-        let wiped = slot.volume.as_ref().is_some_and(|claim| claim.wiped);
         let seat = self.etcd.find(&name).cloned();
         let runs = match (has_data, start) {
             (Some(id), Start::Forced) => {
@@ -206,13 +205,19 @@ impl World {
                 self.api.slots[at].set_data(data);
                 true
             }
+            // It takes itself for the whole cluster, under the ID that it had in it: there is nothing that would keep it
+            // from clients.
+            (None, Start::New) => {
+                self.break_rule(8, || format!("{name} begins the cluster a second time"));
+                false
+            }
             (None, Start::Existing) => match &seat {
                 Some(seat) if !seat.started && self.has_quorum() => {
                     let data = Data { id: seat.id, index: 0, term: 0, config: self.etcd.config.clone() };
                     self.api.slots[at].set_data(data);
                     true
                 }
-                Some(seat) if seat.started && !wiped => {
+                Some(seat) if seat.started => {
                     self.break_rule(7, || format!("{name} starts on an empty volume as {}", seat.id));
                     false
                 }
@@ -226,7 +231,7 @@ impl World {
         if let Some(pod) = &mut self.api.slots[at].pod {
             match runs {
                 true => pod.process = Process::Running,
-                false => pod.restarts += 1,
+                false => pod.end(),
             }
         }
     }

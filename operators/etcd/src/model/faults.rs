@@ -20,8 +20,7 @@ impl World {
                 if let Some(pod) = &mut slot.pod
                     && pod.process == Process::Running
                 {
-                    pod.process = Process::Waiting;
-                    pod.restarts += 1;
+                    pod.end();
                 }
             }),
             1 | 2 => {
@@ -51,7 +50,7 @@ impl World {
                     claim.lost = true;
                 }
                 if let Some(pod) = &mut slot.pod {
-                    pod.process = Process::Waiting;
+                    pod.end();
                 }
             }),
             8 if self.may_lose(&name) => self.cut(&name),
@@ -91,7 +90,7 @@ impl World {
 
     fn hang(&mut self, name: &Name) {
         self.tell("its process hangs", name, |slot, now| {
-            if let Some(pod) = &mut slot.pod {
+            if let Some(pod) = slot.pod.as_mut().filter(|pod| pod.process != Process::Ended) {
                 pod.process = Process::Hung { until: now + 400 };
             }
         });
@@ -111,7 +110,7 @@ impl World {
                 claim.lost = true;
             }
             if let Some(pod) = &mut slot.pod {
-                pod.process = Process::Waiting;
+                pod.end();
                 pod.deleting |= !stays || slot.volume.is_none();
             }
         }
@@ -187,10 +186,11 @@ impl World {
         self.tell("its data is wiped", name, |slot, _| {
             if let Some(claim) = &mut slot.volume {
                 claim.data = None;
-                claim.wiped = true;
-                if let Some(pod) = &mut slot.pod {
-                    pod.process = Process::Waiting;
-                }
+            }
+            // A pod in memory loses everything when its node is started again, and stays where it is.
+            if let Some(pod) = &mut slot.pod {
+                pod.data = None;
+                pod.end();
             }
         });
     }

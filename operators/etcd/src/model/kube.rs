@@ -40,6 +40,7 @@ pub struct Pod {
     pub cut: bool,
     /// Whether it never catches up as a learner.
     pub slow: bool,
+    pub restarts_in_place: fn(Start) -> bool,
     /// What a pod in memory holds.
     pub data: Option<Data>,
 }
@@ -53,13 +54,13 @@ pub enum Process {
     Hung {
         until: i64,
     },
+    /// It has ended, and nobody starts it again in this pod.
+    Ended,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Claim {
     pub data: Option<Data>,
-    /// Whether a fault emptied it: what then happens is not the operator's doing.
-    pub wiped: bool,
     pub going: bool,
     pub lost: bool,
 }
@@ -85,6 +86,19 @@ impl Api {
 
     pub fn tidy(&mut self) {
         self.slots.retain(|slot| slot.object.is_some() || slot.pod.is_some() || slot.volume.is_some());
+    }
+}
+
+impl Pod {
+    /// Its process ends, and is started again in place, where its start allows that.
+    pub fn end(&mut self) {
+        if (self.restarts_in_place)(self.start) {
+            self.process = Process::Waiting;
+            self.restarts += 1;
+        } else {
+            self.process = Process::Ended;
+            self.data = None;
+        }
     }
 }
 
@@ -139,8 +153,7 @@ impl World {
                 } else if let Process::Hung { until } = pod.process
                     && until <= now
                 {
-                    pod.process = Process::Waiting;
-                    pod.restarts += 1;
+                    pod.end();
                 }
             }
             if slot.pod.is_none() && slot.volume.as_ref().is_some_and(|claim| claim.going) {

@@ -152,6 +152,7 @@ impl World {
             process: Process::Waiting,
             cut: false,
             slow: self.one_in(12),
+            restarts_in_place: self.restarts_in_place,
             data: None,
         };
         self.write(member, |slot| slot.pod = Some(pod));
@@ -219,13 +220,16 @@ impl World {
             Some(claim) if claim.lost => Volume::Lost,
             Some(claim) if claim.going => Volume::Going,
             Some(_) => Volume::Present,
-            None if !on_disk && slot.pod.is_some() => Volume::Present,
+            None if !on_disk && slot.pod.as_ref().is_some_and(|pod| pod.process != Process::Ended) => {
+                Volume::Present
+            }
             None => Volume::Absent,
         };
         let pod = slot.pod.as_ref().map(|pod| crate::observe::Pod {
             uid: pod.uid.clone(),
             created: windlass::jiff::Timestamp::from_second(pod.created).unwrap_or_default(),
             deleting: pod.deleting,
+            ended: pod.process == Process::Ended,
             forced: pod.start == Start::Forced,
             restarts: pod.restarts,
             out_of_memory: false,

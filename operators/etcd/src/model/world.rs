@@ -8,6 +8,7 @@ use super::kube::Api;
 use crate::api::{EtcdClusterSpec, Healing, Medium, QuorumLoss, ReclaimPolicy};
 use crate::goal::Rules;
 use crate::observe::Name;
+use crate::plan::Start;
 
 /// How a schedule ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +24,8 @@ pub enum Ending {
 pub struct World {
     pub random: Random,
     pub rules: Rules,
+    /// Which processes are started again in their pods.
+    pub restarts_in_place: fn(Start) -> bool,
     pub seconds: i64,
     /// What the API server has.
     pub api: Api,
@@ -55,6 +58,7 @@ impl World {
         let api = Api::new(spec);
         World {
             rules,
+            restarts_in_place: Start::restarts_in_place,
             seconds: 1_000_000,
             cache: api.clone(),
             api,

@@ -86,7 +86,8 @@ impl Objects {
             let pod = self.pods.get(name).map(|pod| pod_view(pod));
             let volume = match self.volumes.get(name) {
                 Some(claim) => volume_view(claim),
-                None if !on_disk && pod.is_some() => Volume::Present,
+                // What was in memory is gone with the process that could not be started again.
+                None if !on_disk && pod.as_ref().is_some_and(|pod| !pod.ended) => Volume::Present,
                 None => Volume::Absent,
             };
             let object = self.members.get(name).map(|member| object_view(member));
@@ -116,11 +117,14 @@ fn pod_view(pod: &Pod) -> super::view::Pod {
         let ended = state.and_then(|state| state.terminated.as_ref());
         ended.is_some_and(|ended| ended.reason.as_deref() == Some("OOMKilled"))
     };
+    let phase = status.and_then(|status| status.phase.as_deref());
+    let ended = matches!(phase, Some("Failed" | "Succeeded"));
     let start = pod.annotations().get(START_ANNOTATION);
     super::view::Pod {
         uid: pod.uid().unwrap_or_default().into(),
         created: created(&pod.metadata),
         deleting: pod.metadata.deletion_timestamp.is_some(),
+        ended,
         forced: start.is_some_and(|start| *start == Start::Forced.to_string()),
         restarts: etcd.and_then(|one| u32::try_from(one.restart_count).ok()).unwrap_or(0),
         out_of_memory: etcd.is_some_and(|one| {
@@ -130,7 +134,7 @@ fn pod_view(pod: &Pod) -> super::view::Pod {
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).map(Into::into),
         address: status
             .and_then(|status| status.pod_ip.as_deref())
-            .filter(|ip| !ip.is_empty())
+            .filter(|ip| !ip.is_empty() && !ended)
             .map(Into::into),
     }
 }

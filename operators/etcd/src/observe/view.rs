@@ -27,7 +27,7 @@ pub struct Member {
     pub object: Option<Object>,
     /// Its pod.
     pub pod: Option<Pod>,
-    /// Its volume. Of a member in memory, the volume is there with the pod.
+    /// Its volume. Of a member in memory, the volume is there with the pod, until that ends.
     pub volume: Volume,
     /// What its process says of itself, if it answers.
     pub report: Option<Report>,
@@ -57,6 +57,8 @@ pub struct Pod {
     pub created: Timestamp,
     /// Whether it is on its way out.
     pub deleting: bool,
+    /// Whether its process has ended, and is not started again in it.
+    pub ended: bool,
     /// Whether it forces a new cluster: see [`Start::Forced`](crate::plan::Start).
     pub forced: bool,
     /// How often its container was started again.

@@ -129,6 +129,8 @@ pub enum Why {
     Failed(Failure),
     /// The member is not healthy for long, and may be after a restart.
     Suspect,
+    /// The pod's process has ended, and another pod has to take its place.
+    Ended,
     /// Somebody deleted its EtcdMember or its volume.
     Leaving,
     /// There are more voters than asked for.
@@ -147,6 +149,18 @@ pub enum Why {
     Rescued,
     /// The cluster never came to life with it.
     StillBorn,
+}
+
+impl Start {
+    /// Whether a process that ends may be started again in the same pod, with the same arguments. One that was told to begin
+    /// a cluster, or whom to join, must not be: its volume may have been emptied meanwhile. It would begin the cluster a
+    /// second time, under the IDs of the first, and serve clients; or join as a voter that has forgotten its votes.
+    pub fn restarts_in_place(self) -> bool {
+        match self {
+            Start::New | Start::Existing => false,
+            Start::Rejoin | Start::Forced => true,
+        }
+    }
 }
 
 impl Action {
@@ -259,6 +273,7 @@ impl fmt::Display for Why {
             Why::Removed => f.write_str("etcd knows it no more"),
             Why::Failed(failure) => write!(f, "it has failed: {failure}"),
             Why::Suspect => f.write_str("it is not healthy for long"),
+            Why::Ended => f.write_str("its process has ended"),
             Why::Leaving => f.write_str("somebody deleted it or its volume"),
             Why::Surplus => f.write_str("there are more voters than asked for"),
             Why::LearnerStuck => f.write_str("it did not catch up in time"),

@@ -1,9 +1,9 @@
 //! The beginning: one member, the seed, until etcd says that it is the only one of a cluster.
 
-use super::Proposals;
 use super::action::{Action, Start, Why};
 use super::memory::Latch;
 use super::view::View;
+use super::{Proposals, start};
 use crate::observe::{Member, Volume};
 
 /// Proposes the steps to a cluster of one.
@@ -46,6 +46,7 @@ fn raise(view: &View<'_>, seed: &Member, to: &mut Proposals) {
     if seed.pod.is_none() {
         to.add(Action::StartPod { member, start: Start::New });
     } else {
+        start::replace_ended(view, seed, to);
         to.wait("Bootstrapping", || format!("the first member, {}, has not answered yet", seed.name));
     }
 }
