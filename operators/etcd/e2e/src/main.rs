@@ -137,7 +137,7 @@ fn faults(world: &World, only: Vec<Fault>) -> Result<Vec<Fault>> {
 fn broken(world: &World, options: &Rounds, report: Option<&Path>) -> Result<bool> {
     println!("seed {}", options.seed);
     let tally = rounds(world, options, |line| println!("{line}"));
-    let text = tally.markdown(&about());
+    let text = tally.markdown(&format!("{}\n{}", world.about()?, about()));
     println!("{text}");
     if let Some(path) = report {
         std::fs::write(path, text).with_context(|| path.display().to_string())?;

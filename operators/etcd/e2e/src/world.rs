@@ -147,6 +147,21 @@ impl World {
         Ok(nodes.len() >= 3 && nodes.iter().all(ours))
     }
 
+    /// What it is: the server, and what runs pods.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn about(&self) -> Result<String> {
+        let version = self.kubectl.json(&["version", "-o", "json"])?;
+        let server = version["serverVersion"]["gitVersion"].as_str().unwrap_or("of no version").to_owned();
+        let nodes = self.kubectl.json(&["get", "nodes", "-o", "json"])?;
+        let nodes = nodes["items"].as_array().cloned().unwrap_or_default();
+        let info = nodes.first().map(|node| &node["status"]["nodeInfo"]);
+        let of = |field: &str| info.and_then(|info| info[field].as_str()).unwrap_or("unknown").to_owned();
+        let (kubelet, runtime) = (of("kubeletVersion"), of("containerRuntimeVersion"));
+        Ok(format!("Server {server}; {} node(s), kubelet {kubelet}, pods by {runtime}.", nodes.len()))
+    }
+
     /// Cuts a node off, or connects it again, as `windlass node` does.
     ///
     /// # Errors
