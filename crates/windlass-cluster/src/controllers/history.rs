@@ -12,7 +12,7 @@ use windlass::Object;
 use windlass_core::owner;
 
 use super::hash::safe;
-use crate::engine::Turn;
+use crate::engine::{Turn, as_go_writes};
 
 /// The label that tells what a revision holds.
 pub(crate) const HASH_LABEL: &str = "controller.kubernetes.io/hash";
@@ -36,10 +36,12 @@ pub(crate) fn next(revisions: &[Arc<ControllerRevision>]) -> i64 {
 pub(crate) fn make<P: Object>(
     parent: &P,
     labels: Option<&BTreeMap<String, String>>,
-    data: Value,
+    mut data: Value,
     revision: i64,
     collisions: i32,
 ) -> ControllerRevision {
+    // As Go writes it, or no patch of it is taken.
+    data.sort_all_objects();
     let hash = hash(&data, collisions);
     let mut labels = labels.cloned().unwrap_or_default();
     labels.insert(HASH_LABEL.into(), hash.clone());
@@ -84,8 +86,7 @@ pub(crate) fn truncate(
 fn hash(data: &Value, collisions: i32) -> String {
     let mut sorted = data.clone();
     sorted.sort_all_objects();
-    let text = sorted.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-    let bytes = text.bytes().chain(collisions.to_string().into_bytes());
+    let bytes = as_go_writes(&sorted).into_bytes().into_iter().chain(collisions.to_string().into_bytes());
     let sum = bytes.fold(0x811c_9dc5_u32, |sum, byte| sum.wrapping_mul(0x0100_0193) ^ u32::from(byte));
     safe(&sum.to_string())
 }
@@ -106,6 +107,15 @@ mod tests {
         let (one, other) = (json!({"b": 1, "a": "<"}), json!({"a": "<", "b": 1}));
         assert_eq!(hash(&one, 0), hash(&other, 0));
         assert_ne!(hash(&one, 0), hash(&one, 1));
+    }
+
+    #[test]
+    fn what_a_revision_holds_is_as_go_writes_it() {
+        let parent = ControllerRevision { metadata: ObjectMeta::default(), data: None, revision: 0 };
+        let made = make(&parent, None, json!({"b": "a < b && c > \u{2028}", "a": {"d": 1, "c": 2}}), 1, 0);
+        let text = as_go_writes(data(&made));
+        assert_eq!(text, r#"{"a":{"c":2,"d":1},"b":"a \u003c b \u0026\u0026 c \u003e \u2028"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), *data(&made));
     }
 
     #[test]

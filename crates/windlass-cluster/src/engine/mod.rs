@@ -13,7 +13,7 @@ pub use discover::{Kinds, Served};
 pub(crate) use look::Answers;
 pub use look::{Listed, LookUp, Looked, Scaled};
 pub(crate) use run::Runner;
-pub(crate) use send::Sender;
+pub(crate) use send::{Sender, as_go_writes};
 pub use turn::{Delete, Propagation, Told, Turn, Write};
 pub use view::{Refusal, View};
 pub use wiring::Wiring;
