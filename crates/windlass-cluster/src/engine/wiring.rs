@@ -140,7 +140,8 @@ where
         keys.sort();
         keys.dedup();
         for key in keys {
-            self.work.wake(&key, Wake::new(cause.clone()));
+            // What happens ends the wait after a failure: one pod that is refused does not keep the others from being seen.
+            self.work.wake(&key, Wake { urgent: true, ..Wake::new(cause.clone()) });
         }
     }
 }
