@@ -257,6 +257,8 @@ impl Life {
             Finding::Failure(output) => {
                 turn.tell(Some(container), Warning, "Unhealthy", format!("{title} probe failed: {output}"));
             }
+            // It ended while it was asked.
+            Finding::Errored(_) if ending => {}
             Finding::Errored(error) => {
                 let note = format!("{title} probe errored and resulted in unknown state: {error}");
                 turn.tell(Some(container), Warning, "Unhealthy", note);

@@ -36,6 +36,22 @@ fn a_container_is_ready_when_its_probe_says_so() {
 }
 
 #[test]
+fn a_container_that_is_gone_when_it_is_asked_is_not_told_of() {
+    let web = probed("readinessProbe", json!({"periodSeconds": 1}));
+    let mut world = World::new(json!({"containers": [web]}));
+    world.deaf.insert("web");
+    world.wait(2);
+    world.findings.insert(("web", ProbeKind::Readiness), Finding::Errored("no container".to_owned()));
+    world.wait(1);
+    let told = "Readiness probe errored and resulted in unknown state: no container";
+    assert!(world.news().contains(told), "while it runs it is");
+    world.delete(5);
+    world.wait(2);
+    let news = world.news();
+    assert!(!news.contains(told), "{news}");
+}
+
+#[test]
 fn a_container_that_is_found_dead_is_started_again() {
     let probe = json!({"initialDelaySeconds": 3, "periodSeconds": 1, "failureThreshold": 2, "terminationGracePeriodSeconds": 4});
     let mut world = World::new(json!({"containers": [probed("livenessProbe", probe)]}));
