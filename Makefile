@@ -51,6 +51,7 @@ conformance: ## The same requests, operators and controllers, beside the real ku
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --with-node)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" kubelet)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" node)
 	$(if $(ARGS),,cargo test -p windlass-etcd)

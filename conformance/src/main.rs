@@ -56,6 +56,9 @@ struct Args {
     /// Only these controllers, such as `deployment,job`. Of controllers.
     #[arg(long, value_delimiter = ',')]
     controller: Vec<String>,
+    /// With our nodes in place of the puppet, on both sides, live. Of controllers.
+    #[arg(long)]
+    with_node: bool,
     /// The cluster with a node [default: a `windlass up` of its own]. Of kubelet.
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
@@ -120,8 +123,13 @@ async fn run(args: Args) -> Result<bool> {
     }
     if matches!(args.mode, Mode::Controllers | Mode::RecordControllers) {
         let record = args.mode == Mode::RecordControllers;
-        let choice = Choice { groups: args.controller, only: args.only, on: args.on, record };
-        return controllers::run::run(&choice, &output.join("controllers")).await;
+        let with_node = args.with_node;
+        if with_node && (record || args.on.is_some()) {
+            bail!("with --with-node both sides are live: there is nothing recorded, and --on has no meaning");
+        }
+        let choice = Choice { groups: args.controller, only: args.only, on: args.on, record, with_node };
+        let output = output.join(if with_node { "controllers-with-node" } else { "controllers" });
+        return controllers::run::run(&choice, &output).await;
     }
     if matches!(args.mode, Mode::Kubelet | Mode::RecordKubelet) {
         return kubelet_mode(args, &program, &output.join("kubelet")).await;

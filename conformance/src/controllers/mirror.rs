@@ -103,8 +103,10 @@ impl State {
     fn put(&self, kind: &'static Kind, object: Value, gone: bool) {
         let mut all = self.lock();
         let now = Instant::now();
+        // A probe that goes on failing is told of again and again: that is nothing new.
+        let again = kind.kind == "Event" && object["reason"] == "Unhealthy";
         for (namespace, last) in &mut all.changes {
-            if belongs(&object, namespace) {
+            if !again && belongs(&object, namespace) {
                 *last = now;
             }
         }

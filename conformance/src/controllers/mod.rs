@@ -10,8 +10,18 @@
 //! Neither side has a node: a [puppet] moves pods as their images are named. `make conformance ARGS=controllers` runs
 //! both sides on real servers, `ARGS=record-controllers` writes the real end states down, and `make test` plays all
 //! scenarios on our own server, in no time, against what was written. See `controllers/README.md`.
+//!
+//! With `--with-node` there is no puppet: our nodes run the pods as processes, on both sides, and what the puppet would
+//! write is brought about on these by [strings].
+//!
+//! ```text
+//! controllers/GROUP/*.yaml ─▶ play ─┬▶ kube-apiserver + kube-controller-manager + our nodes ─▶ picture ┐
+//!                              ▲    └▶ kube-apiserver + our controllers + our nodes ─────────▶ picture ┴▶ diff
+//!                           strings
+//! ```
 
 pub mod api;
+mod chance;
 pub mod diff;
 mod heart;
 pub mod mirror;
@@ -22,3 +32,5 @@ pub mod recorded;
 pub mod run;
 pub mod scenario;
 pub mod side;
+pub mod strings;
+mod troupe;

@@ -107,6 +107,7 @@ impl Words {
         let text = TIME.replace_all(&text, "<time>");
         let text = UID.replace_all(&text, "<uid>");
         let text = ADDRESS.replace_all(&text, "<ip>");
+        let text = CONTAINER.replace_all(&text, "windlass://<id>");
         match text.starts_with("-----BEGIN") {
             true => "<certificate>".to_owned(),
             false => text.into_owned(),
@@ -118,6 +119,8 @@ static TIME: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?(Z|UTC|\+0000))*"));
 static UID: LazyLock<Regex> =
     LazyLock::new(|| regex(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
+/// Containers of our node.
+static CONTAINER: LazyLock<Regex> = LazyLock::new(|| regex(r"\bwindlass://[0-9a-f]{64}\b"));
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r"\b10\.\d{1,3}\.\d{1,3}\.\d{1,3}\b"));
 
 fn regex(text: &str) -> Regex {
@@ -211,6 +214,8 @@ fn value(words: &Words, key: &str, from: &Value) -> Value {
         Value::String(_) if key == "kubernetes.io/legacy-token-last-used" => json!("<day>"),
         Value::String(text) => Value::String(words.text(text)),
         Value::Number(_) if matches!(key, "nodePort" | "healthCheckNodePort") => json!("<port>"),
+        // That of a node's own endpoint, where it has one.
+        Value::Number(port) if key == "Port" && port.as_i64() != Some(0) => json!("<port>"),
         Value::Array(items) if key == "conditions" => {
             let named = items.iter().map(|item| {
                 let mut item = value(words, "", item);

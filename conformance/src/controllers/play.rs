@@ -17,6 +17,7 @@ use super::mirror::{Entry, Mirror, View};
 use super::normal::Picture;
 use super::puppet::{self, Act};
 use super::scenario::{Delete, Pods, Scenario, Step};
+use super::strings::{self, Next, Strings};
 
 /// Where scenarios are played.
 pub struct Stage {
@@ -35,7 +36,7 @@ pub struct Stage {
 }
 
 /// Who moves pods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Node {
     /// The puppet, which binds them too.
     Puppet,
@@ -43,6 +44,19 @@ pub enum Node {
     ScheduledPuppet,
     /// A node that is there.
     Real,
+    /// A node of ours whose pods do as the puppet would.
+    OnStrings(Strings),
+}
+
+/// What was done about pods.
+#[derive(PartialEq, Eq)]
+enum Done {
+    /// One thing.
+    Something,
+    /// Nothing, since some are still on their way.
+    Waits,
+    /// Nothing: there is nothing to do.
+    Nothing,
 }
 
 /// What came of a scenario.
@@ -77,7 +91,7 @@ pub async fn play(stage: &Stage, scenario: &Scenario) -> Result<Played> {
     let mut player = Player { stage, scenario, namespace, acted: Instant::now(), played };
     // Controllers that give every namespace something come first.
     player.settle(scenario.quiet).await?;
-    if stage.node == Node::Real {
+    if matches!(stage.node, Node::Real) {
         // Pods are refused until their account is there.
         let account = |view: &View| matching(view, "serviceaccount/default").is_empty();
         player.until(|view| account(view).then(|| "an account for pods".to_owned())).await?;
@@ -95,23 +109,27 @@ impl Player<'_> {
         match step {
             Step::Apply(objects) => {
                 for object in objects {
-                    self.stage.api.apply(&self.namespace, &self.expand(object)).await?;
+                    self.stage.api.apply(&self.namespace, &self.played(object)).await?;
                 }
             }
             Step::Patch(patches) => {
                 for (what, patch) in patches {
-                    self.stage.api.merge(&self.path(what)?, &self.expand(patch)).await?;
+                    self.stage.api.merge(&self.path(what)?, &self.played(patch)).await?;
                 }
             }
             Step::Strategic(patches) => {
                 let content = "application/strategic-merge-patch+json";
                 for (what, patch) in patches {
-                    let (path, patch) = (self.path(what)?, self.expand(patch));
+                    let (path, patch) = (self.path(what)?, self.played(patch));
                     self.stage.api.send(Method::PATCH, &path, content, &patch).await?;
                 }
             }
             Step::Status(patches) => {
                 for (what, patch) in patches {
+                    if matches!(self.stage.node, Node::OnStrings(_)) && what.starts_with("node/") {
+                        self.node_is_ready(what).await?;
+                        continue;
+                    }
                     let patch = json!({"status": self.expand(patch)});
                     self.stage.api.merge(&format!("{}/status", self.path(what)?), &patch).await?;
                 }
@@ -179,12 +197,16 @@ impl Player<'_> {
         let quiet = Duration::from_secs_f64(self.scenario.quiet);
         loop {
             self.calm(quiet, deadline).await;
-            let Some(why) = against(&self.stage.mirror.view(&self.namespace)) else { return Ok(()) };
+            let view = self.stage.mirror.view(&self.namespace);
+            let waits =
+                matches!(&self.stage.node, Node::OnStrings(strings) if strings.next(&view) == Next::Wait);
+            let why = against(&view).or(waits.then(|| "pods that are what they are to be".to_owned()));
+            let Some(why) = why else { return Ok(()) };
             if Instant::now() >= deadline {
                 self.played.missed.push(why);
                 return Ok(());
             }
-            if !self.act().await? {
+            if self.act().await? != Done::Something {
                 self.stage.mirror.changed(quiet).await;
             }
         }
@@ -196,19 +218,21 @@ impl Player<'_> {
         let quiet = Duration::from_secs_f64(self.scenario.quiet);
         loop {
             self.calm(quiet, deadline).await;
-            if self.act().await? {
+            let done = self.act().await?;
+            if done == Done::Something {
                 continue;
             }
             let long = Duration::from_secs_f64(seconds);
             let so_far = self.stage.mirror.quiet_for(&self.namespace, self.acted);
-            if so_far >= long {
+            if so_far >= long && done == Done::Nothing {
                 return Ok(());
             }
             if Instant::now() >= deadline {
                 self.played.missed.push(format!("{seconds} s in which nothing happens"));
                 return Ok(());
             }
-            self.stage.mirror.changed(long - so_far).await;
+            let rest = if done == Done::Waits { quiet } else { long - so_far };
+            self.stage.mirror.changed(rest).await;
         }
     }
 
@@ -218,7 +242,7 @@ impl Player<'_> {
         let quiet = Duration::from_secs_f64(self.scenario.quiet);
         while Instant::now() < end {
             self.calm(quiet, end).await;
-            if Instant::now() < end && !self.act().await? {
+            if Instant::now() < end && self.act().await? != Done::Something {
                 self.stage.mirror.changed(quiet.min(end - Instant::now())).await;
             }
         }
@@ -236,23 +260,41 @@ impl Player<'_> {
         }
     }
 
-    /// Lets the puppet do one thing; whether it did.
-    async fn act(&mut self) -> Result<bool> {
-        if self.stage.node == Node::Real {
-            return Ok(false);
-        }
+    /// Does one thing about pods, where there is something to do.
+    async fn act(&mut self) -> Result<Done> {
         let view = self.stage.mirror.view(&self.namespace);
-        let bind = self.stage.node == Node::Puppet;
-        let Some((pod, act)) = puppet::next(&view, bind, (self.stage.now)()) else {
-            return Ok(false);
-        };
-        self.do_to_pod(pod, act).await?;
+        match &self.stage.node {
+            Node::Real => return Ok(Done::Nothing),
+            Node::Puppet | Node::ScheduledPuppet => {
+                let bind = matches!(self.stage.node, Node::Puppet);
+                match puppet::next(&view, bind, (self.stage.now)()) {
+                    Some((pod, act)) => self.do_to_pod(&pod.object, act).await?,
+                    None => return Ok(Done::Nothing),
+                }
+            }
+            Node::OnStrings(strings) => match strings.next(&view) {
+                Next::Bind(pod, node) => self.do_to_pod(pod, Act::Bind(node)).await?,
+                Next::End(pod, code) => strings.end(pod, code).await?,
+                Next::Wait => return Ok(Done::Waits),
+                Next::Nothing => return Ok(Done::Nothing),
+            },
+        }
         self.acted = Instant::now();
-        Ok(true)
+        Ok(Done::Something)
     }
 
-    async fn do_to_pod(&self, pod: &Entry, act: Act) -> Result<()> {
-        let name = pod.object["metadata"]["name"].as_str().unwrap_or_default();
+    /// A node of ours says by itself how it is: it is waited for.
+    async fn node_is_ready(&mut self, what: &str) -> Result<()> {
+        let what = what.replace("${ns}", &self.namespace);
+        self.until(|view| {
+            let ready = matching(view, &what).first().is_some_and(|node| strings::is_ready(&node.object));
+            (!ready).then(|| format!("{what} is ready"))
+        })
+        .await
+    }
+
+    async fn do_to_pod(&self, pod: &Value, act: Act) -> Result<()> {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("/api/v1/namespaces/{}/pods/{name}", self.namespace);
         let api = &self.stage.api;
         match act {
@@ -274,7 +316,7 @@ impl Player<'_> {
                 if !last.is_null() {
                     self.set_status(&path, &last).await?;
                 }
-                let uid = &pod.object["metadata"]["uid"];
+                let uid = &pod["metadata"]["uid"];
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}});
                 api.delete(&path, &options).await?;
             }
@@ -306,6 +348,16 @@ impl Player<'_> {
             let name = pod.object["metadata"]["name"].as_str().unwrap_or_default();
             let path = format!("/api/v1/namespaces/{}/pods/{name}", self.namespace);
             let (act, tag) = pods.act.split_once(':').unwrap_or((&pods.act, "1"));
+            if let Node::OnStrings(strings) = &self.stage.node
+                && ["ready", "unready", "succeed", "fail"].contains(&act)
+            {
+                match act {
+                    "succeed" => strings.will_end(&pod.object, 0),
+                    "fail" => strings.will_end(&pod.object, tag.parse()?),
+                    _ => strings.ready(&pod.object, act == "ready")?,
+                }
+                continue;
+            }
             let status = match act {
                 "ready" if pod.object["status"]["phase"] == "Running" => {
                     puppet::readiness(&pod.object, true, now)
@@ -376,6 +428,15 @@ impl Player<'_> {
         let what = what.replace("${ns}", &self.namespace);
         let (kind, name) = what.split_once('/').with_context(|| format!("{what:?} is no kind/name"))?;
         Ok(format!("{}/{name}", Kind::named(kind)?.path(Some(&self.namespace))))
+    }
+
+    /// What is sent of an object, or a patch of one.
+    fn played(&self, value: &Value) -> Value {
+        let value = self.expand(value);
+        match &self.stage.node {
+            Node::OnStrings(strings) => strings.tie(self.scenario, &value),
+            _ => value,
+        }
     }
 
     /// With `${ns}` as the namespace and `${now+5}` as the time in five seconds.

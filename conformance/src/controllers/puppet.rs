@@ -38,6 +38,9 @@ pub enum Fate {
     Stuck,
 }
 
+/// What images of pods that really run begin with: `puppet/fail:3` is `busybox:fail.3` there.
+pub const ON_STRINGS: &str = "busybox:";
+
 /// The node of pods that no scheduler has bound and that ask for none.
 pub const NODE: &str = "puppet";
 
@@ -76,8 +79,8 @@ fn act(pod: &Value, fate: Fate, order: u64, bind: bool, now: Timestamp) -> Optio
 /// What becomes of a pod; `before`: how many there were of its image before it.
 pub fn fate(pod: &Value, before: usize) -> Fate {
     let image = pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default();
-    let named = image.strip_prefix("puppet/").unwrap_or("ready");
-    let (name, tag) = named.split_once(':').unwrap_or((named, ""));
+    let named = image.strip_prefix("puppet/").or(image.strip_prefix(ON_STRINGS)).unwrap_or("ready");
+    let (name, tag) = named.split_once([':', '.']).unwrap_or((named, ""));
     let number = tag.parse::<usize>().ok();
     match name {
         "running" => Fate::Running,
@@ -101,7 +104,7 @@ fn index(pod: &Value) -> Option<&str> {
 }
 
 /// A pod of a DaemonSet asks for its node by name.
-fn wanted_node(pod: &Value) -> String {
+pub fn wanted_node(pod: &Value) -> String {
     let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let fields = &terms["nodeSelectorTerms"][0]["matchFields"][0];
     match (fields["key"].as_str(), fields["values"][0].as_str()) {
@@ -220,6 +223,7 @@ mod tests {
         assert_eq!(of("puppet/fail:3", 0), Fate::Fail(3));
         assert_eq!(of("puppet/fail-first:2", 1), Fate::Fail(1));
         assert_eq!(of("puppet/fail-first:2", 2), Fate::Succeed);
+        assert_eq!(of("busybox:fail-first.2", 1), Fate::Fail(1));
     }
 
     #[test]

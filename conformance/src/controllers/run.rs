@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::normal::Picture;
 use super::play::{Played, play};
 use super::recorded;
 use super::scenario::{self, Group, Scenario};
-use super::side::Side;
+use super::side::{OnStrings, Side};
 
 /// What is to be run.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +29,16 @@ pub struct Choice {
     pub on: Option<String>,
     /// Whether the end states of the real side are written down.
     pub record: bool,
+    /// Whether our nodes run the pods, on both sides, in place of the puppet.
+    pub with_node: bool,
 }
 
 /// How many groups run at a time, each with its own servers, and how many scenarios of each: most of the time is waiting.
 const GROUPS_AT_ONCE: usize = 4;
 const SCENARIOS_AT_ONCE: usize = 16;
+/// The same where pods run, which is not only waiting.
+const GROUPS_WITH_NODE: usize = 2;
+const SCENARIOS_WITH_NODE: usize = 8;
 /// How many servers there are at a time of a group whose scenarios have one each.
 const ALONE_AT_ONCE: usize = 2;
 
@@ -49,7 +54,8 @@ pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
     let mut groups = chosen(choice)?;
     // The long ones first, or the last of them is waited for alone.
     groups.sort_by_key(|group| (!group.alone, !group.long));
-    let slots = Arc::new(Semaphore::new(GROUPS_AT_ONCE));
+    let at_once = if choice.with_node { GROUPS_WITH_NODE } else { GROUPS_AT_ONCE };
+    let slots = Arc::new(Semaphore::new(at_once));
     let mut tasks = JoinSet::new();
     for group in groups {
         let (slots, choice, output) = (slots.clone(), choice.clone(), output.join(&group.name));
@@ -64,12 +70,14 @@ pub async fn run(choice: &Choice, output: &Path) -> Result<bool> {
     while let Some(done) = tasks.join_next().await {
         let (name, result) = done??;
         let line = match result {
-            Ok(Counts { equal, different, failed, took, slowest }) => {
-                good &= different + failed == 0;
+            Ok(Counts { equal, different, failed, missing, took, slowest }) => {
+                good &= different + failed + missing == 0;
                 equal_of_all += equal;
                 let (slowest, longest) = slowest.unwrap_or_default();
+                let missing = if missing == 0 { String::new() } else { format!(", {missing} too few") };
                 format!(
-                    "{equal:3} equal {different:3} different {failed:3} failed {:5.0} s, {:.0} s of it {slowest}",
+                    "{:3} scenarios, {equal:3} equal {different:3} different {failed:3} failed{missing} {:5.0} s, {:.0} s of it {slowest}",
+                    equal + different + failed,
                     took.as_secs_f64(),
                     longest.as_secs_f64()
                 )
@@ -102,6 +110,8 @@ struct Counts {
     equal: usize,
     different: usize,
     failed: usize,
+    /// How many were to be played and were not.
+    missing: usize,
     took: Duration,
     /// The scenario that took the longest.
     slowest: Option<(String, Duration)>,
@@ -109,25 +119,35 @@ struct Counts {
 
 async fn run_group(group: &Group, choice: &Choice, output: &Path) -> Result<Counts> {
     let started = Instant::now();
-    let scenarios: Vec<Scenario> =
-        scenario::of_group(&group.name)?.into_iter().filter(|one| one.name.contains(&choice.only)).collect();
+    let mut scenarios = scenario::of_group(&group.name)?;
+    if choice.with_node {
+        scenarios.retain(|one| one.only_with_the_puppet.is_none());
+    }
+    let missing = group.least.saturating_sub(scenarios.len());
+    scenarios.retain(|one| one.name.contains(&choice.only));
+    // Pods are told where it is, from the root.
+    let strings = choice.with_node.then(|| path::absolute(output.join("strings"))).transpose()?;
+    if let Some(strings) = &strings {
+        let _ = fs::remove_dir_all(strings);
+    }
+    let half = |real: bool| Half { group: group.clone(), real, strings: strings.clone() };
     let on = |side: &str| choice.on.as_deref().is_none_or(|on| on == side);
     let real = async {
         match on("real") {
-            true => play_all(group, &output.join("real"), &scenarios, true).await.map(Some),
+            true => play_all(&half(true), &output.join("real"), &scenarios).await.map(Some),
             false => Ok(None),
         }
     };
     let ours = async {
         match on("ours") && !choice.record {
-            true => play_all(group, &output.join("ours"), &scenarios, false).await.map(Some),
+            true => play_all(&half(false), &output.join("ours"), &scenarios).await.map(Some),
             false => Ok(None),
         }
     };
     let (real, ours) = tokio::try_join!(real, ours)?;
     let all = real.iter().chain(&ours).flatten();
     let slowest = all.max_by_key(|(_, (_, took))| *took).map(|(name, (_, took))| (name.clone(), *took));
-    let mut counts = Counts { equal: 0, different: 0, failed: 0, took: started.elapsed(), slowest };
+    let mut counts = Counts { equal: 0, different: 0, failed: 0, missing, took: started.elapsed(), slowest };
     let mut report = String::new();
     for scenario in &scenarios {
         let name = scenario.full_name();
@@ -198,18 +218,27 @@ pub fn against(reference: &BTreeMap<String, Picture>, other: &Played) -> Vec<Str
     lines
 }
 
-async fn play_all(group: &Group, folder: &Path, scenarios: &[Scenario], real: bool) -> Result<Outcomes> {
-    if !group.alone {
-        return play_on(group, folder, scenarios, real).await;
+/// One of the two sides, before it is there.
+#[derive(Clone)]
+struct Half {
+    group: Group,
+    real: bool,
+    /// The folder of the strings of pods, where our nodes run them.
+    strings: Option<PathBuf>,
+}
+
+async fn play_all(half: &Half, folder: &Path, scenarios: &[Scenario]) -> Result<Outcomes> {
+    if !half.group.alone {
+        return play_on(half, folder, scenarios).await;
     }
     let slots = Arc::new(Semaphore::new(ALONE_AT_ONCE));
     let mut tasks = JoinSet::new();
     for scenario in scenarios {
-        let (group, scenario, slots) = (group.clone(), scenario.clone(), slots.clone());
+        let (half, scenario, slots) = (half.clone(), scenario.clone(), slots.clone());
         let folder = folder.join(&scenario.name);
         tasks.spawn(async move {
             let _slot = slots.acquire().await?;
-            play_on(&group, &folder, &[scenario], real).await
+            play_on(&half, &folder, &[scenario]).await
         });
     }
     let mut outcomes = Outcomes::new();
@@ -220,12 +249,14 @@ async fn play_all(group: &Group, folder: &Path, scenarios: &[Scenario], real: bo
 }
 
 /// Plays scenarios on a server of their own, all together.
-async fn play_on(group: &Group, folder: &Path, scenarios: &[Scenario], real: bool) -> Result<Outcomes> {
-    let side = Arc::new(match real {
-        true => Side::real(group, folder).await?,
-        false => Side::ours(group, folder).await?,
+async fn play_on(half: &Half, folder: &Path, scenarios: &[Scenario]) -> Result<Outcomes> {
+    let on = half.strings.as_deref().map(|folder| OnStrings { folder, scenarios });
+    let side = Arc::new(match half.real {
+        true => Side::real(&half.group, folder, on).await?,
+        false => Side::ours(&half.group, folder, on).await?,
     });
-    let slots = Arc::new(Semaphore::new(SCENARIOS_AT_ONCE));
+    let at_once = if on.is_some() { SCENARIOS_WITH_NODE } else { SCENARIOS_AT_ONCE };
+    let slots = Arc::new(Semaphore::new(at_once));
     let mut tasks = JoinSet::new();
     for scenario in scenarios {
         let (scenario, side, slots) = (scenario.clone(), side.clone(), slots.clone());

@@ -33,7 +33,10 @@ pub struct Group {
     /// Whether it takes minutes, most of which is waiting.
     #[serde(default)]
     pub long: bool,
-    /// How many scenarios there are at least.
+    /// Further flags where the nodes are not ours, and so can be heard of more often.
+    #[serde(default)]
+    pub puppet_flags: Vec<String>,
+    /// How many scenarios there are at least, with the puppet and with our node.
     pub least: usize,
 }
 
@@ -60,6 +63,8 @@ pub struct Scenario {
     pub settle: f64,
     /// Why it is not played on our own server, where that lacks what it needs.
     pub only_on_a_real_server: Option<String>,
+    /// Why it is not played with our node, where no process can be brought to do what the puppet does.
+    pub only_with_the_puppet: Option<String>,
     /// What happens.
     pub steps: Vec<Step>,
 }
@@ -218,6 +223,17 @@ mod tests {
         for group in &groups {
             let count = of_group(&group.name).unwrap().len();
             assert!(count >= group.least, "{} has {count} scenarios, not {}", group.name, group.least);
+            let on_strings = of_group(&group.name)
+                .unwrap()
+                .iter()
+                .filter(|one| one.only_with_the_puppet.is_none())
+                .count();
+            assert!(
+                on_strings >= group.least,
+                "{} has {on_strings} for our node, not {}",
+                group.name,
+                group.least
+            );
         }
         for entry in fs::read_dir(folder()).unwrap() {
             let entry = entry.unwrap();

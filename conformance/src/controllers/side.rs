@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::task::JoinSet;
 use windlass::Env;
 use windlass_apiserver::api::Issuer;
 use windlass_apiserver::front::credentials;
@@ -14,11 +15,13 @@ use windlass_cluster::{Controllers, Running};
 use windlass_testing::{Clock, TestCluster};
 
 use super::api::Api;
-use super::heart;
 use super::mirror::Mirror;
 use super::normal;
 use super::play::{Node, Stage};
-use super::scenario::Group;
+use super::scenario::{Group, Scenario};
+use super::strings::Strings;
+use super::troupe::Troupe;
+use super::{chance, heart};
 use crate::servers::{self, Server};
 
 /// A stage, and what has to live as long as it.
@@ -26,16 +29,18 @@ pub struct Side {
     /// Where scenarios are played.
     pub stage: Stage,
     running: Option<Running>,
+    nodes: Option<Troupe>,
     _server: Option<Server>,
     _cluster: Option<TestCluster>,
 }
 
 impl Side {
-    /// A real kube-apiserver with kube-controller-manager, only the controllers of this group.
+    /// A real kube-apiserver with kube-controller-manager, only the controllers of this group; with our nodes where there
+    /// are strings for their pods, and the scenarios that need them.
     ///
     /// # Errors
     /// When a program is missing or does not come up.
-    pub async fn real(group: &Group, folder: &Path) -> Result<Side> {
+    pub async fn real(group: &Group, folder: &Path, on: Option<OnStrings<'_>>) -> Result<Side> {
         let mut server = fresh(folder).await?;
         let mut args = vec![
             format!("--controllers={}", group.kcm.join(",")),
@@ -43,7 +48,10 @@ impl Side {
             "--kube-api-burst=2000".to_owned(),
         ];
         let folder_text = folder.display().to_string();
-        args.extend(group.flags.iter().map(|flag| flag.replace("${folder}", &folder_text)));
+        let puppet_flags = group.puppet_flags.iter().filter(|_| on.is_none());
+        args.extend(
+            group.flags.iter().chain(puppet_flags).map(|flag| flag.replace("${folder}", &folder_text)),
+        );
         if !group.kcm.is_empty() {
             server.controller_manager(folder, &args).await?;
         }
@@ -51,27 +59,23 @@ impl Side {
             server.scheduler(folder).await?;
         }
         let client = client(&server.kubeconfig).await?;
-        Ok(Side {
-            stage: stage(client, group, Timestamp::now),
-            running: None,
-            _server: Some(server),
-            _cluster: None,
-        })
+        let (stage, nodes) = live(client, group, on, folder).await?;
+        Ok(Side { stage, running: None, nodes, _server: Some(server), _cluster: None })
     }
 
-    /// A real kube-apiserver with our controllers in place of kube-controller-manager.
+    /// A real kube-apiserver with our controllers in place of kube-controller-manager, and the same nodes.
     ///
     /// # Errors
     /// When a program is missing or does not come up, or a controller is not there.
-    pub async fn ours(group: &Group, folder: &Path) -> Result<Side> {
+    pub async fn ours(group: &Group, folder: &Path, on: Option<OnStrings<'_>>) -> Result<Side> {
         let server = fresh(folder).await?;
         let client = client(&server.kubeconfig).await?;
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
         let issuer = credentials::issuer(&read("sa.key")?)?;
         let controllers = controllers(&group.ours, issuer, &read("certificates/apiserver.crt")?)?;
         let running = controllers.start(client.clone(), &Env::system());
-        let stage = stage(client, group, Timestamp::now);
-        Ok(Side { stage, running: Some(running), _server: Some(server), _cluster: None })
+        let (stage, nodes) = live(client, group, on, folder).await?;
+        Ok(Side { stage, running: Some(running), nodes, _server: Some(server), _cluster: None })
     }
 
     /// Our server in this process with our controllers, on the clock of the runtime: paused, it takes no time.
@@ -85,19 +89,59 @@ impl Side {
         let issuer = cluster.tokens().context("the cluster signs tokens")?;
         let controllers = controllers(&group.ours, issuer, "-----BEGIN CERTIFICATE-----\n")?;
         let running = controllers.start(cluster.client(), &env);
-        let stage = stage(cluster.client(), group, move || env.now());
-        Ok(Side { stage, running: Some(running), _server: None, _cluster: Some(cluster) })
+        let stage = puppet_stage(cluster.client(), group, move || env.now());
+        Ok(Side { stage, running: Some(running), nodes: None, _server: None, _cluster: Some(cluster) })
     }
 
     /// Ends it.
     pub async fn stop(self) {
+        if let Some(nodes) = self.nodes {
+            nodes.stop().await;
+        }
         if let Some(running) = self.running {
             running.stop().await;
         }
     }
 }
 
-fn stage(client: kube::Client, group: &Group, now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Stage {
+/// Pods that our nodes run.
+#[derive(Clone, Copy, Debug)]
+pub struct OnStrings<'a> {
+    /// Where the strings are, the same folder for both sides: it is named in what they are given.
+    pub folder: &'a Path,
+    /// What is played.
+    pub scenarios: &'a [Scenario],
+}
+
+/// A stage on a real server, with our nodes or with the puppet.
+async fn live(
+    client: kube::Client,
+    group: &Group,
+    on: Option<OnStrings<'_>>,
+    folder: &Path,
+) -> Result<(Stage, Option<Troupe>)> {
+    let Some(OnStrings { folder: strings, scenarios }) = on else {
+        return Ok((puppet_stage(client, group, Timestamp::now), None));
+    };
+    let api = Api::new(client.clone());
+    let mirror = Mirror::start(&api);
+    let troupe = Troupe::start(client, &mirror, scenarios, group.scheduler, &folder.join("site")).await?;
+    let stage = Stage {
+        api,
+        mirror,
+        now: Box::new(Timestamp::now),
+        node: Node::OnStrings(Strings::new(strings, !group.scheduler)?),
+        picture: chance::picture,
+        _heartbeats: JoinSet::new(),
+    };
+    Ok((stage, Some(troupe)))
+}
+
+fn puppet_stage(
+    client: kube::Client,
+    group: &Group,
+    now: impl Fn() -> Timestamp + Send + Sync + 'static,
+) -> Stage {
     let node = if group.scheduler { Node::ScheduledPuppet } else { Node::Puppet };
     let api = Api::new(client);
     let mirror = Mirror::start(&api);
