@@ -15,12 +15,12 @@ use super::{EventType, Report};
 pub(super) const SERIES_ENDS: Duration = Duration::from_secs(6 * 60);
 /// The server forgets an event after an hour. A series that goes on is told again before.
 const SERIES_REFRESH: Duration = Duration::from_secs(30 * 60);
-/// How many requests may be made of one object at once,
+/// How many requests may be made of one object for one reason at once, so that a storm of one does not hide the others,
 const BURST: f64 = 25.0;
 /// and how long it takes until one more may.
 const REFILL: Duration = Duration::from_secs(5 * 60);
 const NEVER: Moment = Moment::after_start(Duration::MAX);
-/// How many series and how many objects are remembered: as many as client-go does.
+/// How many series and how many buckets are remembered: as many as client-go does.
 const REMEMBERED: usize = 4096;
 
 /// Remembers what was reported of late.
@@ -29,7 +29,7 @@ pub(super) struct Correlator {
     controller: String,
     instance: String,
     series: BTreeMap<SeriesKey, Series>,
-    buckets: BTreeMap<ObjectId, Bucket>,
+    buckets: BTreeMap<BucketKey, Bucket>,
     /// Before this no series ends and none has to be told again: all of them are looked at when it comes, not at each event.
     look: Moment,
     /// The number of the last event.
@@ -43,12 +43,14 @@ pub(super) enum Decision {
     Send(Box<api::Event>),
     /// Nothing for now: it is counted.
     Counted,
-    /// Nothing: too much was sent of this object.
+    /// Nothing: too much was sent of this object for this reason.
     Limited,
 }
 
 /// An object, whichever version of it.
 type ObjectId = [String; 6];
+/// An object, and the reason of an event.
+type BucketKey = (ObjectId, String);
 type SeriesKey = (ObjectId, EventType, String, String, String);
 
 #[derive(Debug)]
@@ -83,20 +85,21 @@ impl Correlator {
     pub(super) fn observe(&mut self, report: Report, now: Moment, wall: Timestamp, random: u64) -> Decision {
         let Report { regarding, event } = report;
         let object = object_id(&regarding);
+        let bucket = (object.clone(), event.reason.clone());
         let note = cut(&event.note, 1024).to_owned();
-        let key = (object.clone(), event.kind, event.reason.clone(), event.action.clone(), note.clone());
+        let key = (object, event.kind, event.reason.clone(), event.action.clone(), note.clone());
         if let Some(series) = self.series.get_mut(&key).filter(|series| now - series.last < SERIES_ENDS) {
             series.count = series.count.saturating_add(1);
             series.last = now;
             series.event.series =
                 Some(api::EventSeries { count: series.count, last_observed_time: MicroTime(wall) });
             // Powers of two: people see soon that it goes on, and a storm costs few requests.
-            if series.count & (series.count - 1) != 0 || !take(&mut self.buckets, object, now) {
+            if series.count & (series.count - 1) != 0 || !take(&mut self.buckets, bucket, now) {
                 return Decision::Counted;
             }
             return Decision::Send(Box::new(series.send(now)));
         }
-        if !take(&mut self.buckets, object, now) {
+        if !take(&mut self.buckets, bucket, now) {
             return Decision::Limited;
         }
         let event = self.event(regarding, event.kind, event.reason, event.action, note, wall, random);
@@ -198,12 +201,12 @@ impl Series {
     }
 }
 
-/// Takes a token of an object's bucket, if there is one.
-fn take(buckets: &mut BTreeMap<ObjectId, Bucket>, object: ObjectId, now: Moment) -> bool {
-    if buckets.len() >= REMEMBERED && !buckets.contains_key(&object) {
+/// Takes a token of a bucket, if there is one.
+fn take(buckets: &mut BTreeMap<BucketKey, Bucket>, key: BucketKey, now: Moment) -> bool {
+    if buckets.len() >= REMEMBERED && !buckets.contains_key(&key) {
         forget_oldest(buckets, |bucket| bucket.at);
     }
-    let bucket = buckets.entry(object).or_insert(Bucket { tokens: BURST, at: now });
+    let bucket = buckets.entry(key).or_insert(Bucket { tokens: BURST, at: now });
     let refilled = (now - bucket.at).as_secs_f64() / REFILL.as_secs_f64();
     bucket.tokens = (bucket.tokens + refilled).min(BURST);
     bucket.at = now;
@@ -324,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_object_the_server_hears_25_at_once_and_then_one_in_five_minutes() {
+    fn of_one_object_and_reason_the_server_hears_25_at_once_and_then_one_in_five_minutes() {
         let mut all = Correlator::new("foobar", "foobar-1");
         let mut sent = |object: &str, number: u64, now| {
             let decision = all.observe(report(object, &format!("to {number}")), now, START, number);
@@ -335,6 +338,9 @@ mod tests {
         assert!(!sent("one", 100, at(299)));
         assert!(sent("one", 101, at(300)));
         assert!(!sent("one", 102, at(301)));
+        let mut other = report("one", "no node has room");
+        other.event.reason = "Stuck".to_owned();
+        assert_eq!(count(all.observe(other, at(301), START, 0)), Some(1), "another reason is not limited");
     }
 
     #[test]
