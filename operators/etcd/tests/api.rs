@@ -40,6 +40,10 @@ async fn what_cannot_be_is_refused_with_its_reason() {
         (json!({"healing": {"suspectAfterSeconds": 60, "failedAfterSeconds": 30}}), "failedAfterSeconds"),
         (json!({"podTemplate": {"labels": {"etcd.cloud.io/voter": "true"}}}), "operator's own"),
         (json!({"storage": {"medium": "Tape"}}), "spec.storage.medium"),
+        (
+            json!({"storage": {"medium": "Memory"}, "healing": {"quorumLoss": "FromSurvivor"}}),
+            "it would end the last copy",
+        ),
     ];
     for (spec, reason) in cases {
         let said = refusal(&world, "db", spec.clone()).await;

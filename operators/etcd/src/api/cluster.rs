@@ -38,6 +38,8 @@ use super::{EtcdClusterStatus, Options, PodTemplate, Storage, defaults};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.storage.medium != 'Memory' || self.healing.quorumLoss != 'FromSurvivor'")
+    .message("healing.quorumLoss FromSurvivor needs volumes that survive their pods: with medium Memory it would end the last copy"))]
 pub struct EtcdClusterSpec {
     /// How many members vote: 1, 3, 5 or 7. It may be changed at any moment, also while an earlier change is on its way;
     /// even numbers are passed on the way and cannot be asked for, since they tolerate no more failures than one less.
@@ -138,7 +140,8 @@ pub enum QuorumLoss {
     /// way, and a person should know of it first.
     #[default]
     Manual,
-    /// The member that knows most goes on alone, and the others are built up anew from it. Their volumes are kept.
+    /// The member that knows most goes on alone, and the others are built up anew from it. Their volumes are kept. Not for
+    /// `medium: Memory`, where what a member knows goes with its pod.
     FromSurvivor,
 }
 

@@ -199,7 +199,8 @@ pub(super) fn recovery_is_wanted(action: &Action, view: &View<'_>) -> bool {
             let grace = i64::from(healing.quorum_loss_grace_seconds);
             let is_over = view.memory.quorum_lost_since.is_some_and(|at| view.seconds_since(at) >= grace);
             let is_permanent = view.loss().is_some_and(|loss| loss.is_permanent()) && view.silent().is_none();
-            healing.quorum_loss == QuorumLoss::FromSurvivor && is_permanent && is_over
+            // In memory, what the survivor has goes with its pod, and its pod has to be another one.
+            healing.quorum_loss == QuorumLoss::FromSurvivor && is_permanent && is_over && view.on_disk()
         }
         Action::StartPod { member, start: Start::Forced } => {
             view.memory.recovery.as_ref().is_some_and(|rescue| !rescue.forced && rescue.survivor == *member)

@@ -3,7 +3,7 @@
 use super::etcd::Seat;
 use super::kube::{Process, Slot};
 use super::world::World;
-use crate::api::QuorumLoss;
+use crate::api::{Medium, QuorumLoss};
 use crate::plan::{Action, HOUR_SECONDS, Latch, Start, Why, quorum};
 
 impl World {
@@ -61,6 +61,7 @@ impl World {
             Action::Latch(Latch::Rescue(_)) => {
                 check(21, self.cache.spec.healing.quorum_loss == QuorumLoss::FromSurvivor);
                 check(21, self.voters_with_volume() < quorum(self.etcd.voters()));
+                check(21, self.cache.spec.storage.medium == Medium::Disk);
             }
             Action::AddLearner { member } => {
                 let is_other = |one: &Seat| one.learner && one.name.as_ref() != Some(member);

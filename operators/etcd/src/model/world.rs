@@ -176,6 +176,7 @@ impl World {
         let is_silent =
             |slot: &super::kube::Slot| (slot.volume.is_some() || slot.pod.is_some()) && !slot.runs();
         self.api.spec.healing.quorum_loss == crate::api::QuorumLoss::FromSurvivor
+            && self.api.spec.storage.medium == Medium::Disk
             && self.api.slots.iter().any(|slot| holds(&slot))
             && !self.api.slots.iter().any(is_silent)
     }

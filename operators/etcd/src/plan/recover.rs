@@ -85,6 +85,13 @@ pub(super) fn detect(view: &View<'_>, to: &mut Proposals) {
                  when all that have one do, can be told what is lost; if its data is gone, delete its volume and pod"
             )
         });
+    } else if loss.is_permanent() && !view.on_disk() {
+        to.wait("QuorumLost", || {
+            format!(
+                "{with_data} of {voters} voters have their data, which is no quorum, and what was in memory does not come \
+                 back: take a snapshot from a pod that is left, and restore it into a new EtcdCluster"
+            )
+        });
     } else if loss.is_permanent() {
         to.wait("QuorumLost", || {
             format!(
@@ -94,7 +101,13 @@ pub(super) fn detect(view: &View<'_>, to: &mut Proposals) {
         });
     } else {
         to.wait("QuorumLost", || {
-            format!("there is no quorum of {voters} voters; all that is needed is there, and pods are started on it")
+            let silent = view.silent().map(|name| {
+                format!("; {name} does not answer: if its log says that its data is gone, delete its volume and pod")
+            });
+            format!(
+                "there is no quorum of {voters} voters; enough of them have their volume, and pods are started on it{}",
+                silent.unwrap_or_default()
+            )
         });
     }
 }
