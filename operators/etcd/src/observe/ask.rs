@@ -137,12 +137,12 @@ fn list(
     }
 }
 
-/// An alarm, as a member's status has it: `memberID:8211f1d0f64f3269 alarm:NOSPACE`. Asking for alarms themselves would be
-/// a write through raft, each time.
+/// An alarm, as a member's status has it: `memberID:8211 alarm:NOSPACE`, with one blank or two between, as etcd 3.7 likes.
+/// Asking for alarms themselves would be a write through raft, each time.
 fn alarm(text: &str) -> Option<(u64, &str)> {
-    let (member, kind) = text.trim().split_once(" alarm:")?;
-    let id = member.trim_start_matches("memberID:");
-    Some((id.parse().or_else(|_| u64::from_str_radix(id, 16)).ok()?, kind.trim()))
+    let mut words = text.split_whitespace();
+    let id = words.next()?.strip_prefix("memberID:")?;
+    Some((id.parse().ok()?, words.next()?.strip_prefix("alarm:")?))
 }
 
 #[cfg(test)]
@@ -152,6 +152,7 @@ mod tests {
     #[test]
     fn alarms_are_read_from_what_members_say() {
         assert_eq!(alarm("memberID:12345 alarm:NOSPACE "), Some((12345, "NOSPACE")));
+        assert_eq!(alarm("memberID:12345  alarm:CORRUPT"), Some((12345, "CORRUPT")));
         assert_eq!(alarm("etcdserver: no leader"), None);
     }
 
