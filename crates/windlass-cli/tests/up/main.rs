@@ -6,6 +6,7 @@ mod ending;
 mod kubectl;
 mod node;
 mod nodes;
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 mod walkthrough;
