@@ -61,38 +61,3 @@ fn what_rules_look_at_is_bounded() {
     }
     assert_eq!(found, Vec::<String>::new());
 }
-
-/// What `manifests --monitoring` adds: every alert has a severity and says what to do, every panel asks for something.
-#[test]
-fn monitoring() {
-    let program = env!("CARGO_BIN_EXE_etcd-operator");
-    let run = |args: &[&str]| {
-        let output = std::process::Command::new(program).args(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let plain = run(&["manifests", "--namespace", "etcd-system"]);
-    assert!(!plain.contains("PrometheusRule"), "their kinds may not be there");
-    let watched = run(&["manifests", "--namespace", "etcd-system", "--monitoring"]);
-    let added = watched.strip_prefix(plain.as_str()).expect("it comes last");
-    let documents: Vec<Value> = added
-        .split("---\n")
-        .filter(|text| !text.trim().is_empty())
-        .map(|text| serde_saphyr::from_str(text).unwrap())
-        .collect();
-    let kinds: Vec<&str> = documents.iter().filter_map(|one| one["kind"].as_str()).collect();
-    assert_eq!(kinds, ["PrometheusRule", "PodMonitor", "ConfigMap"]);
-    let groups = documents[0]["spec"]["groups"].as_array().unwrap();
-    let alerts: Vec<&Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
-    assert_eq!(alerts.len(), 15);
-    for alert in alerts {
-        assert!(matches!(alert["labels"]["severity"].as_str(), Some("warning" | "critical")), "{alert}");
-        assert!(alert["annotations"]["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{alert}");
-    }
-    let board: Value =
-        serde_json::from_str(documents[2]["data"]["etcd-operator.json"].as_str().unwrap()).unwrap();
-    let panels = board["panels"].as_array().unwrap();
-    assert!(
-        panels.len() >= 10 && panels.iter().all(|panel| !panel["targets"].as_array().unwrap().is_empty())
-    );
-}
