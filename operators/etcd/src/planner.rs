@@ -66,7 +66,10 @@ pub fn plan(cluster: &EtcdCluster, seen: &Seen, now: Timestamp) -> Plan<EtcdClus
     let invalid = validate::spec(&cluster.spec);
     if !invalid.is_empty() {
         let messages: Vec<String> = invalid.iter().map(ToString::to_string).collect();
-        return Plan::new().terminal("InvalidSpec", messages.join("; "));
+        let message = messages.join("; ");
+        let mut status = cluster.status.clone().unwrap_or_default();
+        status.blocked_reason = Some(format!("InvalidSpec: {message}"));
+        return Plan::new().status(status).terminal("InvalidSpec", message);
     }
     let decision = decision(cluster, seen, now);
     let view = View { spec: &cluster.spec, memory: &decision.memory, seen: &seen.view, now };

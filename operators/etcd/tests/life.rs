@@ -183,3 +183,21 @@ async fn all_members_lost_is_told_and_nothing_begins_anew() {
     assert_eq!(world.volumes.list(&Default::default()).await.unwrap().items.len(), 1, "the volume stays");
     running.stop().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_spec_that_cannot_be_is_told_and_can_be_mended() {
+    let (world, running) = World::start().await;
+    world.apply("db", json!({"size": 1, "storage": {"size": "1Gi"}})).await.unwrap();
+    let blocked =
+        async || world.clusters.get("db").await.unwrap().status.and_then(|status| status.blocked_reason);
+    world
+        .until("it says so", async || {
+            blocked().await.is_some_and(|reason| reason.starts_with("InvalidSpec:"))
+        })
+        .await;
+    assert!(world.names().await.is_empty(), "no member is made");
+    world.apply("db", json!({"size": 1, "storage": {"size": "2Gi"}})).await.unwrap();
+    world.until_done("db").await;
+    assert_eq!(blocked().await, None);
+    running.stop().await.unwrap();
+}
