@@ -191,17 +191,24 @@ impl Player<'_> {
         self.played.pictures.insert(name.to_owned(), (self.stage.picture)(&view, &self.namespace));
     }
 
-    /// Waits until there is nothing to say against what is there, looking only when nothing happens.
+    /// Waits until there is nothing to say against what is there, looking only when nothing happens. Where pods really run,
+    /// those that there are have started then: whether one was just about to is not left to chance.
     async fn until(&mut self, against: impl Fn(&View) -> Option<String>) -> Result<()> {
         let deadline = Instant::now() + self.scenario.patience();
         let quiet = Duration::from_secs_f64(self.scenario.quiet);
+        let mut seen = false;
         loop {
             self.calm(quiet, deadline).await;
             let view = self.stage.mirror.view(&self.namespace);
-            let waits =
-                matches!(&self.stage.node, Node::OnStrings(strings) if strings.next(&view) == Next::Wait);
-            let why = against(&view).or(waits.then(|| "pods that are what they are to be".to_owned()));
-            let Some(why) = why else { return Ok(()) };
+            let starting = match &self.stage.node {
+                Node::OnStrings(strings) => matches!(strings.next(&view), Next::Wait | Next::Bind(..)),
+                _ => false,
+            };
+            let why = against(&view).filter(|_| !seen);
+            seen |= why.is_none();
+            let Some(why) = why.or(starting.then(|| "pods that are what they are to be".to_owned())) else {
+                return Ok(());
+            };
             if Instant::now() >= deadline {
                 self.played.missed.push(why);
                 return Ok(());
@@ -391,8 +398,18 @@ impl Player<'_> {
         let body = json!({"apiVersion": "policy/v1", "kind": "Eviction",
             "metadata": {"name": name, "namespace": self.namespace}});
         let path = format!("{path}/eviction");
-        let (status, answer) =
-            self.stage.api.send_to_any(Method::POST, &path, "application/json", &body).await?;
+        let deadline = Instant::now() + self.scenario.patience();
+        let (status, answer) = loop {
+            let (status, answer) =
+                self.stage.api.send_to_any(Method::POST, &path, "application/json", &body).await?;
+            let cause = answer["details"]["causes"][0]["message"].as_str().unwrap_or_default();
+            // The pod was written at this very moment. As everybody who evicts pods does, it is asked again.
+            let again = cause.ends_with("is still being processed by the server.");
+            if !again || Instant::now() >= deadline {
+                break (status, answer);
+            }
+            sleep(Duration::from_secs(1)).await;
+        };
         let cause = answer["details"]["causes"][0]["message"].as_str().unwrap_or_default();
         let answer = json!({"code": status, "message": answer["message"], "cause": cause});
         self.add("eviction", "Eviction", answer);

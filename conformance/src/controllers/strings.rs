@@ -131,6 +131,11 @@ impl Strings {
     pub fn next<'a>(&self, view: &'a View) -> Next<'a> {
         let told = self.lock();
         let pods: Vec<&Entry> = view.iter().filter(|entry| entry.kind.kind == "Pod").collect();
+        if pods.iter().any(|pod| {
+            pod.gone && !told.ended.contains(uid(&pod.object)) && !is_end_told_of(&pod.object, view)
+        }) {
+            return Next::Wait;
+        }
         let mut next = Next::Nothing;
         for pod in pods.iter().filter(|pod| !pod.gone) {
             let before =
@@ -171,7 +176,12 @@ impl Strings {
             ("Running", Fate::Fail(code)) if !told => return Next::End(pod, code),
             _ => false,
         };
-        if is && (phase == "Pending" || is_told_of(pod, view)) { Next::Nothing } else { Next::Wait }
+        let told = match (phase, fate) {
+            ("Pending", _) => true,
+            ("Running", Fate::Running) if is_asked(pod) => is_told_of(pod, "Unhealthy", view),
+            _ => is_told_of(pod, "Started", view),
+        };
+        if is && told { Next::Nothing } else { Next::Wait }
     }
 
     /// Lets a pod become ready, or not.
@@ -256,14 +266,34 @@ fn is_alive(view: &View, name: &str) -> bool {
         || view.iter().find(is_it).is_some_and(|node| node.object["metadata"]["labels"][ALIVE].is_string())
 }
 
-/// Whether the node has told that the pod's container was started: events come a little later than statuses.
-fn is_told_of(pod: &Value, view: &View) -> bool {
+/// Whether it is asked now and then whether a pod is ready.
+fn is_asked(pod: &Value) -> bool {
+    let probe = &pod["spec"]["containers"][0]["readinessProbe"];
+    probe.is_object() && probe["initialDelaySeconds"].is_null()
+}
+
+/// Whether the node has told of a pod for this reason: events come a little later than statuses.
+fn is_told_of(pod: &Value, reason: &str, view: &View) -> bool {
     view.iter().any(|entry| {
         let event = &entry.object;
         entry.kind.kind == "Event"
-            && event["reason"] == "Started"
+            && event["reason"] == reason
             && event["involvedObject"]["uid"] == pod["metadata"]["uid"]
     })
+}
+
+/// Whether the node has told of the end of a pod that is gone, where it is still able to: a namespace that goes takes no
+/// more events.
+fn is_end_told_of(pod: &Value, view: &View) -> bool {
+    let ends = |entry: &Entry| {
+        let metadata = &entry.object["metadata"];
+        entry.kind.kind == "Namespace" && (entry.gone || metadata["deletionTimestamp"].is_string())
+    };
+    let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+    !is_told_of(pod, "Started", view)
+        || is_told_of(pod, "Killing", view)
+        || !is_alive(view, node)
+        || view.iter().any(ends)
 }
 
 /// Whether a pod, or a node, is ready.
@@ -279,3 +309,6 @@ fn image(pod: &Entry) -> &Value {
 fn uid(pod: &Value) -> &str {
     pod["metadata"]["uid"].as_str().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
