@@ -77,7 +77,8 @@ impl World {
         let request = Request { method, uri, headers, body, user: User::admin() };
         let response = match self.server.step(request, self.now, &mut self.ids) {
             Step::Done(response) => response,
-            Step::Call(outbound, _) => match outbound {},
+            Step::Relay(..) => panic!("nobody else is there"),
+            Step::Call(questions, _) => panic!("nobody is there to be asked: {questions:?}"),
             Step::Wait { deadline, pending, .. } => {
                 self.now = self.now.max(deadline);
                 match self.server.resume(pending, self.now, &mut self.ids) {

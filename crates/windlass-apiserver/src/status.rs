@@ -1,5 +1,6 @@
 //! `Status` errors: what the server answers when it refuses.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ pub struct Status {
     /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason (`NotFound`, `Conflict`, …); empty where kube-apiserver gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The human-readable message.
     pub message: String,
     /// What the error is about.
@@ -55,8 +56,13 @@ pub type Result<T> = std::result::Result<T, Status>;
 
 impl Status {
     /// A refusal without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: None, continue_token: None }
+    pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Status {
+        Status { code, reason: reason.into(), message: message.into(), details: None, continue_token: None }
+    }
+
+    /// No refusal: the request goes on when somebody outside has been asked.
+    pub(crate) fn put_aside() -> Status {
+        Status::new(500, "", "somebody outside has to be asked first")
     }
 
     fn about(mut self, group: &str, kind: &str, name: &str) -> Status {
@@ -167,7 +173,7 @@ impl Status {
         body.insert("metadata".into(), Value::Object(metadata));
         body.insert("status".into(), json!("Failure"));
         put(&mut body, "message", &self.message);
-        put(&mut body, "reason", self.reason);
+        put(&mut body, "reason", &self.reason);
         if let Some(details) = &self.details {
             body.insert("details".into(), details.to_value());
         }

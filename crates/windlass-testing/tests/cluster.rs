@@ -34,7 +34,7 @@ async fn kubes_client_speaks_to_it() {
     assert_eq!(cluster.count("create", "configmaps"), 1);
     assert_eq!(cluster.count("get", "configmaps"), 2);
     let last = cluster.requests().pop().unwrap();
-    assert_eq!((last.verb, last.code, last.reason), ("get", 404, "NotFound"));
+    assert_eq!((last.verb, last.code, &*last.reason), ("get", 404, "NotFound"));
 }
 
 #[tokio::test]

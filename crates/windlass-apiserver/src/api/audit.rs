@@ -1,5 +1,6 @@
 //! What was asked and what came of it, for tests and for the log.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub struct Record {
     /// The HTTP status of the answer; 0 where somebody else gives it.
     pub code: u16,
     /// The reason of a refusal; empty otherwise.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The revision of the store after the request.
     pub revision: u64,
 }

@@ -9,6 +9,7 @@ use super::options::WriteOptions;
 use super::registry::{Flavor, Resource};
 use super::response::Response;
 use super::server::{Call, Ids, Server};
+use super::webhooks::{Operation, Write};
 use crate::codec::scalar::time::{self, Precision};
 use crate::field::{Errors, Path};
 use crate::kinds::{meta, names};
@@ -40,6 +41,8 @@ impl Server {
         self.admit_create(resource, &tree)?;
         self.admit_account(call, resource, &mut tree)?;
         self.admit(call, resource, &mut tree, None)?;
+        let write = Write::new(Operation::Create, resource, None, dry_run);
+        self.mutate(call, write, &mut tree)?;
         self.name(resource, &mut tree, call.ids);
         call.name = meta_str(&tree, "name").to_owned();
         let fields = meta_mut(&mut tree);
@@ -58,6 +61,7 @@ impl Server {
         if meta_str(&tree, "resourceVersion").parse::<u64>().is_ok_and(|revision| revision > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
+        self.review(call, write.of(&tree))?;
         let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
         if self.store.get(&resource.storage, &namespace, &name).is_some() {
             return Err(taken(resource, &tree));

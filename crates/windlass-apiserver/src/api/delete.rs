@@ -54,6 +54,7 @@ impl Server {
         let object =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         self.admit_delete(&resource, &target.name)?;
+        self.admit_end(call, &resource, &object, &options)?;
         match self.delete_object(call, &resource, &object, &options)? {
             Deleted::Waiting(object) => {
                 // Only this old way to ask for dependents gets to know that the object is still there.
@@ -74,9 +75,25 @@ impl Server {
         let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
         for object in &objects {
             self.admit_delete(&resource, object.name())?;
+            self.admit_end(call, &resource, object, &options)?;
+        }
+        for object in &objects {
             self.delete_object(call, &resource, object, &options)?;
         }
         Ok(Response::tree(200, &call.output, &list_of(&resource, metadata, &objects)))
+    }
+
+    /// Asks webhooks about the end of an object.
+    fn admit_end(
+        &self,
+        call: &mut Call<'_>,
+        resource: &Resource,
+        object: &Object,
+        options: &DeleteOptions,
+    ) -> Result<()> {
+        let old = self.load(resource, object);
+        options.check_preconditions(&old, resource)?;
+        self.review_delete(call, resource, &old, options.dry_run)
     }
 
     pub(super) fn delete_object(

@@ -7,8 +7,8 @@
 //!
 //! [`Server::step`] never blocks. What somebody else answers (a node about its containers) comes back as [`Step::Relay`]:
 //! the front goes there and passes the answer on. What has to wait for a revision that is not there yet comes back as
-//! [`Step::Wait`]; what has to ask the outside (webhooks, conversions) comes back as [`Step::Call`]. The front waits
-//! or calls, and hands the answer to [`Server::resume`].
+//! [`Step::Wait`], and goes on by [`Server::resume`]; what has to ask the outside (webhooks) comes back as
+//! [`Step::Call`], and goes on by [`Server::answered`]. The front waits, or asks.
 
 mod accounts;
 mod admission;
@@ -43,6 +43,7 @@ mod shape;
 mod token;
 mod update;
 mod watch;
+mod webhooks;
 mod yaml;
 
 pub use list::ListBody;
@@ -50,7 +51,8 @@ pub use piece::Piece;
 pub use relay::{Peer, Relay, Relayed};
 pub use response::{Body, Response};
 pub use route::Verb;
-pub use server::{Config, Ids, Outbound, Pending, Request, Server, Step, User, refuse, too_large};
+pub use server::{Config, Ids, Pending, Request, Server, Step, User, refuse, too_large};
 pub use token::{Bearer, Checked, Issuer, Signer, Used};
 pub use watch::{Watch, WatchPoll};
+pub use webhooks::{Place, Question, Reply, Service};
 pub use yaml::write as write_yaml;

@@ -72,6 +72,8 @@ impl Server {
         {
             meta.insert("resourceVersion".into(), revision);
         }
+        // Webhooks would have to be shown the Scale.
+        call.hooked = false;
         let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
         let after = to_scale(&self.load(&resource, &object), &paths)?;
         Ok(Response::tree(200, &call.output, &after))

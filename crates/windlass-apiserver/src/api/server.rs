@@ -1,5 +1,6 @@
 //! The server as a value.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use super::relay::{self, Going, Relay};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
 use super::token::Issuer;
+use super::webhooks::{Answered, Question, Reply};
 use crate::codec::Format;
 use crate::status::{Result, Status};
 use crate::store::Store;
@@ -113,8 +115,8 @@ pub enum Step {
     Done(Response),
     /// Somebody else answers it: send it there, and what comes back to the client.
     Relay(Box<Relay>, Box<Request>),
-    /// Something outside has to be asked first.
-    Call(Outbound, Pending),
+    /// Somebody outside has to be asked first: hand the answers to [`Server::answered`].
+    Call(Vec<Question>, Pending),
     /// It asks for a revision that is not there yet: resume it when the store has reached the revision, or at the
     /// deadline.
     Wait {
@@ -127,14 +129,39 @@ pub enum Step {
     },
 }
 
-/// A question to the outside. Nothing asks one yet: webhooks and conversions will.
-#[derive(Debug)]
-pub enum Outbound {}
-
 /// A request that was put aside.
 pub struct Pending {
     request: Box<Request>,
     deadline: Timestamp,
+    /// What it has been through, where webhooks may be asked.
+    past: Option<Box<Past>>,
+}
+
+/// What a request has been through that begins anew with each answer: it has to come to the same place.
+struct Past {
+    /// When it began.
+    began: Timestamp,
+    /// The random numbers that it drew.
+    drawn: Vec<u64>,
+    asking: Vec<Question>,
+    answered: Vec<Answered>,
+}
+
+/// Random numbers of the past, then new ones.
+struct Again<'a> {
+    drawn: &'a mut Vec<u64>,
+    at: usize,
+    ids: &'a mut dyn Ids,
+}
+
+impl Ids for Again<'_> {
+    fn next(&mut self) -> u64 {
+        if self.at == self.drawn.len() {
+            self.drawn.push(self.ids.next());
+        }
+        self.at += 1;
+        self.drawn[self.at - 1]
+    }
 }
 
 /// One request under way, with all that the verbs need.
@@ -153,6 +180,12 @@ pub(super) struct Call<'a> {
     pub name: String,
     /// What the hooks of the kind noted of the object before it was made canonical.
     pub noted: bool,
+    /// Whether webhooks are asked about it.
+    pub hooked: bool,
+    /// What webhooks have said.
+    pub answered: &'a [Answered],
+    /// What they have to be asked before the request goes on.
+    pub asking: Vec<Question>,
 }
 
 impl Call<'_> {
@@ -170,6 +203,9 @@ impl Call<'_> {
             waited: self.waited,
             name: target.name.clone(),
             noted: false,
+            hooked: false,
+            answered: &[],
+            asking: Vec::new(),
         }
     }
 
@@ -184,6 +220,7 @@ pub(super) enum Answer {
     Done(Response),
     Relay(Box<Relay>),
     Wait(u64),
+    Call(Vec<Question>),
 }
 
 impl From<Going> for Answer {
@@ -267,7 +304,10 @@ impl Server {
 
     /// Takes one request as far as it goes.
     pub fn step(&mut self, request: Request, now: Timestamp, ids: &mut dyn Ids) -> Step {
-        self.run(Pending { request: Box::new(request), deadline: now + WAIT }, now, ids)
+        let past = self.has_webhooks().then(|| {
+            Box::new(Past { began: now, drawn: Vec::new(), asking: Vec::new(), answered: Vec::new() })
+        });
+        self.run(Pending { request: Box::new(request), deadline: now + WAIT, past }, now, ids)
     }
 
     /// Goes on with a request that was put aside.
@@ -275,42 +315,77 @@ impl Server {
         self.run(pending, now, ids)
     }
 
-    fn run(&mut self, pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
-        let Pending { request, deadline } = pending;
-        match self.answer(&request, now, now >= deadline, ids) {
+    /// Goes on with a request whose questions were answered, in their order.
+    pub fn answered(
+        &mut self,
+        mut pending: Pending,
+        replies: Vec<Reply>,
+        now: Timestamp,
+        ids: &mut dyn Ids,
+    ) -> Step {
+        if let Some(past) = &mut pending.past {
+            let asked = std::mem::take(&mut past.asking);
+            let pairs = asked.into_iter().zip(replies);
+            past.answered.extend(pairs.map(|(question, reply)| Answered { question, reply }));
+        }
+        self.run(pending, now, ids)
+    }
+
+    fn run(&mut self, mut pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        let waited = now >= pending.deadline;
+        let answer = match &mut pending.past {
+            None => self.answer(&pending.request, now, waited, ids, &[]),
+            Some(past) => {
+                let Past { began, drawn, answered, .. } = &mut **past;
+                self.answer(&pending.request, *began, waited, &mut Again { drawn, at: 0, ids }, answered)
+            }
+        };
+        match answer {
             Answer::Done(response) => Step::Done(response),
-            Answer::Relay(relay) => Step::Relay(relay, request),
-            Answer::Wait(revision) => {
-                Step::Wait { revision, deadline, pending: Pending { request, deadline } }
+            Answer::Relay(relay) => Step::Relay(relay, pending.request),
+            Answer::Wait(revision) => Step::Wait { revision, deadline: pending.deadline, pending },
+            Answer::Call(questions) => {
+                if let Some(past) = &mut pending.past {
+                    past.asking.clone_from(&questions);
+                }
+                Step::Call(questions, pending)
             }
         }
     }
 
-    fn answer(&mut self, request: &Request, now: Timestamp, waited: bool, ids: &mut dyn Ids) -> Answer {
+    fn answer(
+        &mut self,
+        request: &Request,
+        now: Timestamp,
+        waited: bool,
+        ids: &mut dyn Ids,
+        answered: &[Answered],
+    ) -> Answer {
         let query = Query::parse(request.uri.query().unwrap_or_default());
         let route = route::route(&self.registry, request.uri.path())
             .and_then(|route| route::reach(route, &request.method));
         let (target, answer, name, reason, verb) = match route {
             Ok(Route::Resource(target)) => {
-                let (answer, name, reason, verb) = self.resource(request, &target, &query, now, waited, ids);
+                let (answer, name, reason, verb) =
+                    self.resource(request, &target, &query, now, waited, ids, answered);
                 (Some(target), answer, name, reason, verb)
             }
             Ok(other) => {
                 let response = self.other(request, &other, &query);
-                (None, Answer::Done(response), String::new(), "", method_verb(&request.method))
+                (None, Answer::Done(response), String::new(), Cow::Borrowed(""), method_verb(&request.method))
             }
             Err(lost) => (
                 None,
                 Answer::Done(lost_answer(&lost, request, &query)),
                 String::new(),
-                "",
+                Cow::Borrowed(""),
                 method_verb(&request.method),
             ),
         };
         let code = match &answer {
             Answer::Done(response) => Some(response.status.as_u16()),
             Answer::Relay(_) => Some(0),
-            Answer::Wait(_) => None,
+            Answer::Wait(_) | Answer::Call(_) => None,
         };
         if let Some(code) = code {
             self.audit.push(Record {
@@ -332,6 +407,7 @@ impl Server {
     }
 
     /// A request on a resource. Refusals become answers here, in the form the client reads.
+    #[expect(clippy::too_many_arguments, reason = "all of it belongs to the one request")]
     fn resource(
         &mut self,
         request: &Request,
@@ -340,10 +416,11 @@ impl Server {
         now: Timestamp,
         waited: bool,
         ids: &mut dyn Ids,
-    ) -> (Answer, String, &'static str, &'static str) {
+        answered: &[Answered],
+    ) -> (Answer, String, Cow<'static, str>, &'static str) {
         let plain = plain_output(request, query);
         let refuse = |status: Status, output: &Output, verb: &'static str| {
-            let reason = status.reason;
+            let reason = status.reason.clone();
             (Answer::Done(Response::refusal(output, &status)), target.name.clone(), reason, verb)
         };
         if relay::is_relayed(target) {
@@ -352,7 +429,7 @@ impl Server {
                 Err(status) => return refuse(status, &plain, method_verb(&request.method)),
             };
             return match self.relay(request, target, query, ids.next()) {
-                Ok(going) => (going.into(), target.name.clone(), "", verb),
+                Ok(going) => (going.into(), target.name.clone(), Cow::Borrowed(""), verb),
                 Err(status) => refuse(status, &plain, verb),
             };
         }
@@ -379,16 +456,22 @@ impl Server {
             waited,
             name: target.name.clone(),
             noted: false,
+            hooked: true,
+            answered,
+            asking: Vec::new(),
         };
         call.warnings.extend(deprecation(target));
         let result = self.dispatch(&mut call);
+        if !call.asking.is_empty() {
+            return (Answer::Call(call.asking), call.name, Cow::Borrowed(""), verb.as_str());
+        }
         let (warnings, name) = (std::mem::take(&mut call.warnings), std::mem::take(&mut call.name));
         match result {
             Ok(Answer::Done(mut response)) => {
                 response.warn(&warnings);
-                (Answer::Done(response), name, "", verb.as_str())
+                (Answer::Done(response), name, Cow::Borrowed(""), verb.as_str())
             }
-            Ok(wait) => (wait, name, "", verb.as_str()),
+            Ok(wait) => (wait, name, Cow::Borrowed(""), verb.as_str()),
             Err(status) => {
                 let (mut answer, name, reason, verb) = refuse(status, &plain, verb.as_str());
                 if let Answer::Done(response) = &mut answer {

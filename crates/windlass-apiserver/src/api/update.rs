@@ -10,6 +10,7 @@ use super::options::WriteOptions;
 use super::registry::{Flavor, Resource};
 use super::response::Response;
 use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::field::{Errors, Path};
 use crate::json::at;
 use crate::kinds::generation::Generation;
@@ -74,10 +75,13 @@ impl Server {
         dry_run: bool,
     ) -> Result<Arc<Object>> {
         self.admit(call, resource, &mut tree, Some(old))?;
+        let write = Write::new(Operation::Update, resource, Some(old), dry_run);
+        self.mutate(call, write, &mut tree)?;
         self.check_revision(resource, old, &mut tree)?;
         restore(resource, &call.target.subresource, old, &mut tree);
         self.prepare_update(call, resource, old, &mut tree)?;
         managed::settle(old, &mut tree);
+        self.review(call, write.of(&tree))?;
         if self.deletes_by_update(resource, old, &tree) {
             let last = self.seal(resource, tree, current.revision())?;
             if !dry_run {

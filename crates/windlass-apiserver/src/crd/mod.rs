@@ -47,6 +47,7 @@ use crate::field::{Error, Errors, Path, Reason};
 use crate::json::str_at;
 use crate::schema;
 
+pub(crate) use self::cel::condition;
 pub use self::establish::{establish, is_condition_true};
 pub use self::hint::v1beta1_hint;
 pub use self::object::{

@@ -33,6 +33,7 @@ mod subject;
 mod tests;
 mod trust;
 mod turns;
+mod webhook;
 
 pub use apply::{ApplyError, objects};
 pub use body::{Aborted, Body};

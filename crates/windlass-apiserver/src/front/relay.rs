@@ -139,6 +139,10 @@ impl Relaying {
         }
     }
 
+    pub(super) fn dialer_of(&self) -> &dyn Dialer {
+        &*self.dialer
+    }
+
     async fn connect(&self, relay: &Relay) -> Result<Box<dyn Connection>, Failed> {
         let dialing = self.dialer.dial(relay.peer, &relay.host, relay.port);
         let io = dialing.await.map_err(|error| Failed(dialed(relay, &words(&error))))?;
@@ -204,7 +208,7 @@ fn dialed(relay: &Relay, why: &str) -> String {
 }
 
 /// A failure to connect, in the words of Go's.
-fn words(error: &io::Error) -> String {
+pub(super) fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
         io::ErrorKind::TimedOut => "i/o timeout".to_owned(),

@@ -213,7 +213,14 @@ impl ApiServer {
                     let _ = tokio::time::timeout_at(self.shared.clock.instant(deadline), reached).await;
                     step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids)).await?;
                 }
-                (Step::Call(outbound, _), _) => match outbound {},
+                (Step::Call(questions, pending), _) => {
+                    let asking = questions.iter().map(|question| self.shared.relaying.ask(question));
+                    let replies = futures_util::future::join_all(asking).await;
+                    let answered = |server: &mut Server, now, ids: &mut dyn Ids| {
+                        server.answered(pending, replies, now, ids)
+                    };
+                    step = self.shared.turn(answered).await?;
+                }
             }
         }
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use thiserror::Error;
 
@@ -38,11 +39,15 @@ pub(super) fn client(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> = match authority {
         Some(authority) => {
+            let listed =
+                CertificateDer::pem_slice_iter(authority.as_bytes()).collect::<Result<Vec<_>, _>>()?;
             let mut roots = RootCertStore::empty();
-            for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
-                roots.add(certificate?)?;
+            for certificate in &listed {
+                roots.add(certificate.clone())?;
             }
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build()?
+            let roots = Arc::new(roots);
+            let issued = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build()?;
+            Arc::new(Listed { listed, issued })
         }
         None => Arc::new(Anyone(provider.clone())),
     };
@@ -60,6 +65,53 @@ pub(super) fn client(
     // Connections may change their protocol, which HTTP/2 does not offer.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// Takes certificates that an authority issued, and those that are authorities themselves: `openssl req -x509` makes a
+/// certificate that is its own authority, and Go takes it for a server's. Whether such a one has expired is not looked at.
+#[derive(Debug)]
+struct Listed {
+    listed: Vec<CertificateDer<'static>>,
+    issued: Arc<WebPkiServerVerifier>,
+}
+
+impl ServerCertVerifier for Listed {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        if !self.listed.contains(certificate) {
+            return self.issued.verify_server_cert(certificate, chain, name, stapled, now);
+        }
+        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.issued.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.issued.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.issued.supported_verify_schemes()
+    }
 }
 
 /// Takes any certificate whose key the other side has.

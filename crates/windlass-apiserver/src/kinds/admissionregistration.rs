@@ -159,6 +159,19 @@ fn validate_client(client: &Value, path: &Path<'_>, errors: &mut Errors) {
             if rest.split('/').next().unwrap_or("").is_empty() {
                 errors.invalid(&at, &json!(""), &format!("host must be specified{FORM}"));
             }
+            let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+            let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+            let user =
+                rest.split('/').next().and_then(|host| host.split_once('@')).map_or("", |(user, _)| user);
+            if !user.is_empty() {
+                errors.invalid(&at, &json!(user), "user information is not permitted in the URL");
+            }
+            if !fragment.is_empty() {
+                errors.invalid(&at, &json!(fragment), "fragments are not permitted in the URL");
+            }
+            if !query.is_empty() {
+                errors.invalid(&at, &json!(query), "query parameters are not permitted in the URL");
+            }
         }
         (None, Some(service)) => {
             let at = path.child("service");

@@ -19,7 +19,7 @@ mod apps;
 mod autoscaling;
 mod batch;
 mod certificates;
-mod check;
+pub(crate) mod check;
 mod coordination;
 mod core;
 mod discovery;

@@ -100,7 +100,8 @@ impl Patcher<'_> {
             text.ok_or_else(|| rejected(format!("operation missing {name} field")))
         };
         let value = operation.get("value").unwrap_or(&Value::Null);
-        match text("op")? {
+        let op = text("op")?;
+        let done = match op {
             "add" => self.add(text("path")?, value.clone()),
             "remove" => self.remove(text("path")?).map(drop),
             "replace" => self.replace(text("path")?, value),
@@ -108,7 +109,16 @@ impl Patcher<'_> {
             "test" => self.test(text("path")?, value),
             "copy" => self.copy(text("from")?, text("path")?),
             other => Err(rejected(format!("Unexpected kind: {other}"))),
-        }
+        };
+        done.map_err(|error| match error {
+            PatchError::Rejected(text) if text.starts_with("doc is missing") => {
+                rejected(format!("{op} operation does not apply: {text}: missing value"))
+            }
+            PatchError::Rejected(text) if text.starts_with("testing value") => {
+                rejected(format!("{text}: test failed"))
+            }
+            other => other,
+        })
     }
 
     fn add(&mut self, path: &str, value: Value) -> Result<(), PatchError> {

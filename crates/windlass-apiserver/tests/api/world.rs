@@ -97,7 +97,7 @@ impl World {
         match self.take_step(method, path, headers, body) {
             Step::Done(response) => response,
             Step::Relay(relay, _) => panic!("somebody else answers: {relay:?}"),
-            Step::Call(outbound, _) => match outbound {},
+            Step::Call(questions, _) => panic!("somebody has to be asked: {questions:?}"),
             Step::Wait { deadline, pending, .. } => {
                 self.now = deadline;
                 match self.server.resume(pending, self.now, &mut self.ids) {

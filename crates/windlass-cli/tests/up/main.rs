@@ -10,6 +10,7 @@ mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 mod walkthrough;
+mod webhooks;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -4,8 +4,10 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
+use super::super::object::load;
 use super::super::route::Target;
 use super::super::server::{Request, Server};
+use super::super::webhooks::Service;
 use super::{Peer, Relay, Relayed, list};
 use crate::json::str_at;
 use crate::status::{Result, Status};
@@ -65,6 +67,32 @@ impl Server {
             }
         }
         Err(none(id))
+    }
+
+    /// Where a program answers for a Service: one of its pods that are ready, or why there is none.
+    pub(in crate::api) fn service_endpoint(
+        &self,
+        service: &Service,
+    ) -> std::result::Result<(String, u16), String> {
+        let Service { namespace, name, port, .. } = service;
+        let tree = |plural: &str| {
+            let resource = self.registry.find("", "v1", plural)?;
+            Some(load(&resource, self.store.get(&resource.storage, namespace, name)?))
+        };
+        let found = tree("services").ok_or_else(|| format!("service {name:?} not found"))?;
+        let none = || format!("no endpoints available for service {name:?}");
+        let ports = list(&found, &["spec", "ports"]);
+        let served = ports.iter().find(|one| one["port"] == *port);
+        let served = served.ok_or_else(|| format!("no service port {port} found for service {name:?}"))?;
+        let port_name = served["name"].as_str().unwrap_or_default();
+        let endpoints = tree("endpoints").ok_or_else(none)?;
+        let address = |subset: &Value| {
+            let ports = list(subset, &["ports"]);
+            let port = ports.iter().find(|port| port["name"].as_str().unwrap_or_default() == port_name)?;
+            let ip = list(subset, &["addresses"]).first()?["ip"].as_str()?.to_owned();
+            Some((ip, u16::try_from(port["port"].as_u64()?).ok()?))
+        };
+        list(&endpoints, &["subsets"]).iter().find_map(address).ok_or_else(none)
     }
 
     /// Only addresses that are a pod's are gone to: an Endpoints object may name any.

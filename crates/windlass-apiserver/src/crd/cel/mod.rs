@@ -174,6 +174,34 @@ fn parse(source: &str) -> Result<IdedExpr, String> {
     Parser::new().enable_optional_syntax(true).parse(source).map_err(|errors| errors.to_string())
 }
 
+/// Whether an expression over some variables holds. The error says why nobody can tell.
+pub(crate) fn condition(source: &str, variables: &[(&str, &Value)]) -> Result<bool, String> {
+    let expr = parse(source)?;
+    let machine = Machine::new();
+    nested(&machine, &expr, variables, &Scope::root(Val::Null))
+}
+
+fn nested<'a>(
+    machine: &Machine,
+    expr: &'a IdedExpr,
+    variables: &[(&str, &'a Value)],
+    scope: &Scope<'_, 'a>,
+) -> Result<bool, String> {
+    let words = |fault: Fault| match fault {
+        Fault::NoOverload => "no such overload".to_owned(),
+        Fault::Cost => "it costs too much".to_owned(),
+        Fault::Other(why) => why,
+    };
+    let Some(((name, value), rest)) = variables.split_first() else {
+        return match machine.run(expr, scope).0.map_err(words)? {
+            Val::Bool(holds) => Ok(holds),
+            _ => Err("it is neither true nor false".to_owned()),
+        };
+    };
+    let value = Val::read(value, None, false).map_err(words)?;
+    nested(machine, expr, rest, &Scope::with(scope, name, value))
+}
+
 impl Rules {
     /// Compiles the rules of a schema; `None` if it has none. The error names a rule that does not compile.
     pub(super) fn compile(props: &Props, is_resource: bool) -> Result<Option<Rules>, String> {

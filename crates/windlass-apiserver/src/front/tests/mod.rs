@@ -5,6 +5,7 @@ mod over_tls;
 mod relays;
 mod rough_clients;
 mod tokens;
+mod webhooks;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

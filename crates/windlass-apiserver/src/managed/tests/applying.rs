@@ -26,7 +26,7 @@ fn equal_values_are_shared_and_different_ones_conflict() {
     );
     let error = world.try_apply("m2", 2, &live, thing(json!({"data": {"a": "2"}}))).unwrap_err();
     let status = Status::from(error);
-    assert_eq!((status.code, status.reason), (409, "Conflict"));
+    assert_eq!((status.code, &*status.reason), (409, "Conflict"));
     assert_eq!(status.message, "Apply failed with 1 conflict: conflict with \"m1\": .data.a");
     let details = json!({"causes": [
         {"reason": "FieldManagerConflict", "message": "conflict with \"m1\"", "field": ".data.a"}

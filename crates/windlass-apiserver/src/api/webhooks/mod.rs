@@ -1,0 +1,294 @@
+//! Admission webhooks: programs that are asked before something is written, may change it, and may refuse it.
+//!
+//! ```text
+//! write ─► built-in admission ─► mutating hooks, one after the other ─► validation ─► validating hooks, side by side ─► store
+//!                                      └────────────── Step::Call ──────────────┘
+//!                                        the front asks; the request begins anew with the answers
+//! ```
+//!
+//! A request that needs an answer is given up before it has written anything, and begun anew when the answer is there: with
+//! the same time, the same random numbers and all answers so far, so that it comes to the same place. An answer counts for
+//! exactly the question that was asked: if the object was changed by somebody else meanwhile, the question is another one, and
+//! is asked again.
+//!
+//! Not here: questions about `scale`, `binding`, `eviction` and `token`, operation `CONNECT`, and rules that name another
+//! version of the same resource.
+
+mod hook;
+mod question;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::create::uid;
+use super::object::meta_str;
+use super::registry::Resource;
+use super::server::{Call, Server};
+use crate::status::{Result, Status};
+use crate::store::Kind;
+
+pub use hook::Service;
+pub(super) use question::Answered;
+pub use question::{Place, Question, Reply};
+
+use hook::Hook;
+
+static MUTATING: LazyLock<Kind> =
+    LazyLock::new(|| Kind::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
+static VALIDATING: LazyLock<Kind> =
+    LazyLock::new(|| Kind::new("admissionregistration.k8s.io", "validatingwebhookconfigurations"));
+
+/// What is done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+impl Operation {
+    fn as_str(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+        }
+    }
+
+    fn options(self) -> &'static str {
+        match self {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+        }
+    }
+}
+
+/// A write that hooks are asked about.
+#[derive(Clone, Copy)]
+pub(super) struct Write<'a> {
+    pub operation: Operation,
+    pub resource: &'a Resource,
+    /// What will be there; nothing, where something is deleted.
+    object: Option<&'a Value>,
+    /// What is there now.
+    old: Option<&'a Value>,
+    dry_run: bool,
+}
+
+impl<'a> Write<'a> {
+    pub fn new(
+        operation: Operation,
+        resource: &'a Resource,
+        old: Option<&'a Value>,
+        dry_run: bool,
+    ) -> Write<'a> {
+        Write { operation, resource, object: None, old, dry_run }
+    }
+
+    /// The same with what will be there.
+    pub fn of<'b>(self, object: &'b Value) -> Write<'b>
+    where
+        'a: 'b,
+    {
+        let is_there = self.operation != Operation::Delete;
+        Write { object: is_there.then_some(object), ..self }
+    }
+}
+
+impl Server {
+    /// Whether anybody has to be asked about anything.
+    pub(super) fn has_webhooks(&self) -> bool {
+        !self.store.list(&MUTATING).is_empty() || !self.store.list(&VALIDATING).is_empty()
+    }
+
+    /// Lets mutating hooks change an object.
+    pub(super) fn mutate(&self, call: &mut Call<'_>, write: Write<'_>, tree: &mut Value) -> Result<()> {
+        let hooks = self.hooks(&MUTATING, call, write);
+        // Who was asked before somebody else changed the object is asked once more, if it wants to be.
+        let (mut asked, mut again) = (vec![false; hooks.len()], vec![false; hooks.len()]);
+        for (at, hook) in hooks.iter().enumerate() {
+            let changed = self.change(call, write, hook, tree)?;
+            if changed == Some(true) {
+                again.clone_from(&asked);
+            }
+            asked[at] = changed.is_some() && hook.reinvoked;
+        }
+        for (at, hook) in hooks.iter().enumerate() {
+            if again[at] && self.change(call, write, hook, tree)? == Some(true) {
+                (0..hooks.len()).filter(|other| *other != at).for_each(|other| again[other] |= asked[other]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks one mutating hook, if it wants to be asked. Whether it changed anything.
+    fn change(
+        &self,
+        call: &mut Call<'_>,
+        write: Write<'_>,
+        hook: &Hook,
+        tree: &mut Value,
+    ) -> Result<Option<bool>> {
+        let write = write.of(tree);
+        if !hook.wants(self, call, write)? {
+            return Ok(None);
+        }
+        let question = self.question(call, write, hook)?;
+        let Some(answer) = question.answer(call.answered) else {
+            call.asking.push(question);
+            return Err(Status::put_aside());
+        };
+        let verdict = hook.judge(&question, answer, true, &mut call.warnings)?;
+        let Some(patch) = verdict.and_then(|verdict| verdict.patch) else { return Ok(Some(false)) };
+        if write.operation == Operation::Delete {
+            let why = "attempted to modify the object, which is not supported for this operation";
+            return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
+        }
+        let mut changed = tree.clone();
+        let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
+        crate::patch::json_patch(&mut changed, &patch).map_err(failed)?;
+        let failed = |why: &str| Status::internal(why);
+        let changed = super::decode::conform_or(write.resource, changed, &mut Vec::new(), failed)?;
+        let differs = changed != *tree;
+        *tree = changed;
+        Ok(Some(differs))
+    }
+
+    /// Asks validating hooks, all of them at once. The first one that refuses is told.
+    pub(super) fn review(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
+        let mut answers = Vec::new();
+        for hook in self.hooks(&VALIDATING, call, write) {
+            if !hook.wants(self, call, write)? {
+                continue;
+            }
+            let question = self.question(call, write, &hook)?;
+            match question.answer(call.answered) {
+                Some(answer) => answers.push((hook, question, answer)),
+                None => call.asking.push(question),
+            }
+        }
+        if !call.asking.is_empty() {
+            return Err(Status::put_aside());
+        }
+        let mut refusal = None;
+        for (hook, question, answer) in answers {
+            if let Err(status) = hook.judge(&question, answer, false, &mut call.warnings) {
+                refusal = refusal.or(Some(status));
+            }
+        }
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Asks all hooks about the end of an object.
+    pub(super) fn review_delete(
+        &self,
+        call: &mut Call<'_>,
+        resource: &Resource,
+        old: &Value,
+        dry_run: bool,
+    ) -> Result<()> {
+        let write = Write::new(Operation::Delete, resource, Some(old), dry_run);
+        self.mutate(call, write, &mut Value::Null)?;
+        self.review(call, write)
+    }
+
+    /// The hooks that a write may concern, in the order in which they are asked.
+    fn hooks(&self, kind: &Kind, call: &Call<'_>, write: Write<'_>) -> Vec<Hook> {
+        let configurations = self.store.list(kind);
+        // What decides about hooks is not decided by hooks: nobody could undo a mistake.
+        let is_exempt = write.resource.group == "admissionregistration.k8s.io";
+        if configurations.is_empty() || is_exempt || !call.hooked {
+            return Vec::new();
+        }
+        let subresource = call.target.subresource.as_str();
+        configurations
+            .range(None, None)
+            .flat_map(|object| Hook::of(object))
+            .filter(|hook| hook.has_rule(write.operation.as_str(), write.resource, subresource))
+            .collect()
+    }
+
+    fn question(&self, call: &mut Call<'_>, write: Write<'_>, hook: &Hook) -> Result<Question> {
+        if write.dry_run && !hook.has_dry_run {
+            let message = format!("admission webhook {:?} does not support dry run", hook.name);
+            return Err(Status::bad_request(message));
+        }
+        let place = match &hook.service {
+            Some(service) => Place::Service(service.clone(), self.service_endpoint(service)),
+            None => Place::Url(hook.url.clone()),
+        };
+        // Drawn whether it is needed or not: a request that begins anew draws the same numbers.
+        let uid = uid(call.ids);
+        let mut request = self.request(call, write);
+        request["uid"] = json!(uid);
+        Ok(Question {
+            hook: hook.id.clone(),
+            place,
+            authority: hook.authority.clone(),
+            timeout_seconds: hook.timeout_seconds,
+            version: hook.version,
+            request,
+        })
+    }
+
+    /// What a hook is told.
+    fn request(&self, call: &Call<'_>, write: Write<'_>) -> Value {
+        let Write { operation, resource, object, old, dry_run } = write;
+        let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
+        let place =
+            json!({"group": resource.group, "version": resource.version, "resource": resource.plural});
+        let mut request = json!({
+            "kind": kind, "resource": place, "requestKind": kind, "requestResource": place,
+            "operation": operation.as_str(),
+            "userInfo": {"username": call.request.user.name, "groups": call.request.user.groups},
+            "object": object, "oldObject": old,
+            "dryRun": dry_run,
+            "options": options(call, operation, dry_run),
+        });
+        let name = object.or(old).map_or("", |object| meta_str(object, "name"));
+        let subresource = call.target.subresource.as_str();
+        let texts = [
+            ("name", name),
+            ("namespace", call.target.namespace.as_str()),
+            ("subResource", subresource),
+            ("requestSubResource", subresource),
+        ];
+        for (key, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+            request[key] = json!(text);
+        }
+        request
+    }
+
+    /// The labels of the namespace that a write is in; those of the object itself, where that is a namespace. What is in no
+    /// namespace has none.
+    fn namespace_labels(&self, call: &Call<'_>, write: Write<'_>) -> Option<Value> {
+        let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
+        if write.resource.is_namespaces() {
+            return write.object.or(write.old).map(labels);
+        }
+        let namespace = &call.target.namespace;
+        let found = (!namespace.is_empty()).then(|| self.store.get(&NAMESPACES, "", namespace))??;
+        let labels = found.labels().iter().map(|pair| (pair.key().to_owned(), json!(pair.value())));
+        Some(labels.collect::<Map<_, _>>().into())
+    }
+}
+
+static NAMESPACES: LazyLock<Kind> = LazyLock::new(|| Kind::new("", "namespaces"));
+
+/// The options of the request, as a hook reads them.
+fn options(call: &Call<'_>, operation: Operation, dry_run: bool) -> Value {
+    let mut options = Map::new();
+    options.insert("kind".into(), json!(operation.options()));
+    options.insert("apiVersion".into(), json!("meta.k8s.io/v1"));
+    if dry_run {
+        options.insert("dryRun".into(), json!(["All"]));
+    }
+    for key in ["fieldManager", "fieldValidation"] {
+        if let Some(value) = call.query.get(key).filter(|_| operation != Operation::Delete) {
+            options.insert(key.into(), json!(value));
+        }
+    }
+    options.into()
+}

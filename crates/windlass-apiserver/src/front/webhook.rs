@@ -1,0 +1,149 @@
+//! Questions to webhooks, on their way there and back.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::body::Once;
+use super::elsewhere::Driving;
+use super::relay::{Relaying, words};
+use super::trust;
+use crate::api::{Peer, Place, Question, Reply};
+
+/// The largest answer.
+const ANSWER_MAX: usize = 8 << 20;
+
+/// A hook, as a connection needs it.
+struct Where<'a> {
+    /// What it is called: in TLS, and in messages.
+    name: String,
+    /// What is connected to.
+    host: &'a str,
+    port: u16,
+    path: String,
+    url: String,
+}
+
+impl Relaying {
+    /// Asks a webhook, within its time.
+    pub(super) async fn ask(&self, question: &Question) -> Reply {
+        let seconds = question.timeout_seconds;
+        let there = Where::of(&question.place, seconds)?;
+        let failed = |why: String| format!("Post {:?}: {why}", there.url);
+        let asking = self.post(&there, question);
+        match tokio::time::timeout(Duration::from_secs(seconds), asking).await {
+            Ok(Ok(answer)) => read(answer),
+            Ok(Err(why)) => Err(failed(why)),
+            Err(_) => Err(failed("context deadline exceeded".to_owned())),
+        }
+    }
+
+    async fn post(&self, there: &Where<'_>, question: &Question) -> Result<http::Response<Bytes>, String> {
+        let dialed = |error| format!("dial tcp {}:{}: {}", there.host, there.port, words(&error));
+        let io = self.dialer_of().dial(Peer::Program, there.host, there.port).await.map_err(dialed)?;
+        let unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+        let config = trust::client(None, Some(&question.authority)).map_err(|_| unknown.to_owned())?;
+        let name = ServerName::try_from(there.name.clone()).map_err(|error| error.to_string())?;
+        let tls = TlsConnector::from(config).connect(name, io).await;
+        let tls = tls.map_err(|error| format!("tls: failed to verify certificate: {error}"))?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(tls)).await.map_err(|error| error.to_string())?;
+        let _driving = Driving(tokio::spawn(async move {
+            // The answer, or its end, tells what went wrong.
+            let _ = connection.await;
+        }));
+        let mut request = http::Request::new(Once::from(question.body()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = there.path.parse().map_err(|_| "the path is no path".to_owned())?;
+        *request.headers_mut() = headers(there);
+        let response = sender.send_request(request).await.map_err(|_| "EOF".to_owned())?;
+        let (parts, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| error.to_string())?;
+        Ok(http::Response::from_parts(parts, body.to_bytes()))
+    }
+}
+
+fn headers(there: &Where<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
+    headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver-admission"));
+    if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", there.name, there.port)) {
+        headers.insert(HOST, host);
+    }
+    headers
+}
+
+/// An answer that is none is told in the words of kube-apiserver's client.
+fn read(answer: http::Response<Bytes>) -> Reply {
+    let code = answer.status().as_u16();
+    let media = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = media.to_owned();
+    let body = answer.into_body();
+    // What is no text is not shown.
+    let text = || match media.starts_with("text/") {
+        true => String::from_utf8_lossy(&body).trim().to_owned(),
+        false => "unknown".to_owned(),
+    };
+    match code {
+        200..=206 if body.is_empty() => {
+            Err(format!("0-length response with status code: {code} and content type: {media}"))
+        }
+        200..=206 => Ok(body),
+        400 => Err("the server rejected our request for an unknown reason".to_owned()),
+        403 => Err(text()),
+        404 => Err("the server could not find the requested resource".to_owned()),
+        500.. => {
+            Err(format!("an error on the server ({:?}) has prevented the request from succeeding", text()))
+        }
+        _ => Err(format!(
+            "the server responded with the status code {code} but did not return more information"
+        )),
+    }
+}
+
+impl<'a> Where<'a> {
+    fn of(place: &'a Place, seconds: u64) -> Result<Where<'a>, String> {
+        let with_timeout = |path: &str| match path.contains('?') {
+            true => format!("{path}&timeout={seconds}s"),
+            false => format!("{path}?timeout={seconds}s"),
+        };
+        match place {
+            Place::Url(url) => {
+                let uri: Uri = url.parse().map_err(|_| format!("parse {url:?}: it is no URL"))?;
+                let host = url_host(url).ok_or_else(|| format!("parse {url:?}: it has no host"))?;
+                let path = with_timeout(uri.path_and_query().map_or("/", |path| path.as_str()));
+                let name = host.trim_matches(['[', ']']);
+                let port = uri.port_u16().unwrap_or(443);
+                Ok(Where { name: name.to_owned(), host: name, port, path, url: with_timeout(url) })
+            }
+            Place::Service(service, address) => {
+                let name = format!("{}.{}.svc", service.name, service.namespace);
+                let path = with_timeout(if service.path.is_empty() { "/" } else { &service.path });
+                let url = format!("https://{name}:{}{path}", service.port);
+                match address {
+                    Ok((host, port)) => Ok(Where { name, host, port: *port, path, url }),
+                    Err(why) => Err(format!("Post {url:?}: {why}")),
+                }
+            }
+        }
+    }
+}
+
+/// The host in a URL.
+fn url_host(url: &str) -> Option<&str> {
+    let rest = url.strip_prefix("https://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = match authority.rfind(':') {
+        Some(at) if !authority[at..].contains(']') => &authority[..at],
+        _ => authority,
+    };
+    (!host.is_empty()).then_some(host)
+}
