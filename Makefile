@@ -41,8 +41,8 @@ fmt: ## Format all code
 	cargo fmt --all
 
 bench: ## Measure beside the real kube-apiserver and etcd, in the same run
-	@tools/setup rust kube-apiserver etcd-3.6
-	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator
+	@tools/setup rust network kubectl kube-apiserver etcd-3.6 etcd-3.7
+	cargo build --release -p windlass-cli -p windlass-bench -p foobar-operator -p etcd-operator
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-bench" $(ARGS)
 
 conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; our node on the real kube-apiserver; the client of etcd on 3.5, 3.6 and 3.7; as root, the etcd operator on a real node (ARGS=operators: only these)
