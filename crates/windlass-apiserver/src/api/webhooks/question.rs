@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::hook::Service;
-use crate::codec::{self, Format};
+use crate::codec::{self, Format, ParseError};
 use crate::json::str_at;
 use crate::status::{Cause, Details, Status};
 
@@ -141,9 +141,15 @@ impl Verdict {
         let patch = match bytes.is_empty() {
             true => Value::Null,
             false => {
-                codec::parse(&bytes, Format::Json)
-                    .map_err(|error| format!("received undecodable patch in webhook response: {error}"))?
-                    .value
+                let undecodable = |error: ParseError| {
+                    // A patch has no version and no kind to speak of.
+                    let why = match error {
+                        ParseError::Json(why) => why,
+                        other => other.to_string(),
+                    };
+                    format!("received undecodable patch in webhook response: {why}")
+                };
+                codec::parse(&bytes, Format::Json).map_err(undecodable)?.value
             }
         };
         // Nothing is changed by nothing, whatever its type.
