@@ -92,7 +92,11 @@ impl Fault {
         let spared = operator["spec"]["nodeName"].as_str();
         let oldest = etcd.oldest()?;
         let fit = |member: &&Member| match self {
-            Fault::NodeCut => member.node.as_deref() != spared,
+            // A node with two of three members would take the quorum with it.
+            Fault::NodeCut => {
+                let there = members.iter().filter(|other| other.node == member.node).count();
+                member.node.as_deref() != spared && there == 1
+            }
             Fault::OldestWiped => member.name == oldest,
             _ => true,
         };
@@ -169,13 +173,17 @@ impl Wound {
         let member = &self.member.name;
         // While a node is cut off, what is left on it cannot be tidied up.
         let tidy = self.node.is_none();
-        etcd.until_so(self.size, |etcd| match self.is_closed(world, etcd)? {
+        let healed = etcd.until_so(self.size, |etcd| match self.is_closed(world, etcd)? {
             true => etcd.look(self.size, Some(member), tidy),
             false => Ok(Err(format!("nobody has noticed what happened to {member}"))),
-        })?;
+        });
         let took = self.at.elapsed();
+        // Healed or not: others need the node.
         if let Some(node) = &self.node {
             world.connect(node, true)?;
+        }
+        healed?;
+        if self.node.is_some() {
             etcd.until_healthy(self.size)?;
         }
         Ok(took)

@@ -73,11 +73,18 @@ fn round(
     Ok(())
 }
 
-/// A fault that concerns all clusters waits until nothing else is broken, and keeps others from breaking anything.
+/// A fault that concerns all clusters waits until nothing else is broken, and keeps others from breaking anything. A node is
+/// cut off under a cluster that was made for it, with a member on each node: others may have got two on one.
 fn exclusive(world: &World, etcd: &Etcd, fault: Fault, random: &mut Random) -> Result<Outcome> {
     if fault.is_of_all() {
         let _calm = world.calm.write().unwrap_or_else(PoisonError::into_inner);
-        attempt(world, etcd, fault, random)
+        if fault != Fault::NodeCut {
+            return attempt(world, etcd, fault, random);
+        }
+        let (cut, _) = Etcd::ready(world, &format!("{}-cut", etcd.name), 3, Healing::SHORT)?;
+        let outcome = attempt(world, &cut, fault, random)?;
+        cut.delete()?;
+        Ok(outcome)
     } else {
         let _calm = world.calm.read().unwrap_or_else(PoisonError::into_inner);
         attempt(world, etcd, fault, random)
