@@ -150,6 +150,7 @@ fn tell(ctx: &Context, cluster: &EtcdCluster, decision: &Decision) {
         "Bootstrapping"
             | "CatchingUp"
             | "Settling"
+            | "Restarting"
             | "Recovering"
             | "OneLearner"
             | "ChangeUnconfirmed"

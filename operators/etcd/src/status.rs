@@ -39,7 +39,9 @@ pub fn of(cluster: &EtcdCluster, seen: &Observed, decision: &Decision, now: Time
 
 /// What is done, and why nothing is.
 fn act(status: &mut EtcdClusterStatus, decision: &Decision, now: Timestamp) {
-    let waits = |reason: &str| matches!(reason, "Bootstrapping" | "CatchingUp" | "Settling" | "Recovering");
+    let waits = |reason: &str| {
+        matches!(reason, "Bootstrapping" | "CatchingUp" | "Settling" | "Restarting" | "Recovering")
+    };
     let action = decision.action.as_ref().map(ToString::to_string);
     if let Some(action) = &action
         && status.last_action.as_ref().is_none_or(|last| last.action != *action)

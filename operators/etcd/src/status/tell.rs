@@ -58,7 +58,13 @@ fn progressing(view: &View<'_>, decision: &Decision) -> Finding {
         (None, Some(blocked)) => {
             let moves = matches!(
                 blocked.reason,
-                "Bootstrapping" | "CatchingUp" | "Settling" | "Recovering" | "MemberUnhealthy" | "OneLearner"
+                "Bootstrapping"
+                    | "CatchingUp"
+                    | "Settling"
+                    | "Restarting"
+                    | "Recovering"
+                    | "MemberUnhealthy"
+                    | "OneLearner"
             );
             Finding::new(PROGRESSING, moves, blocked.reason, blocked.message.clone())
         }
@@ -77,8 +83,9 @@ fn degraded(view: &View<'_>, decision: &Decision) -> Finding {
         .filter(|listed| !view.is_listed_healthy(listed))
         .map(|listed| listed.member.as_deref().unwrap_or(&listed.url))
         .collect();
-    let waits =
-        |reason| matches!(reason, "Bootstrapping" | "CatchingUp" | "Settling" | "OneLearner" | "Paused");
+    let waits = |reason| {
+        matches!(reason, "Bootstrapping" | "CatchingUp" | "Settling" | "Restarting" | "OneLearner" | "Paused")
+    };
     match &decision.blocked {
         Some(blocked) if !waits(blocked.reason) => {
             Finding::new(DEGRADED, true, blocked.reason, blocked.message.clone())
