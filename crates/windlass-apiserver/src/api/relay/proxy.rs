@@ -69,7 +69,8 @@ impl Server {
         Err(none(id))
     }
 
-    /// Where a program answers for a Service: one of its pods that are ready, or why there is none.
+    /// Where a webhook answers for a Service: one of its endpoints that are ready, or why there is none. Unlike a proxy it
+    /// need not be a pod: whoever answers has to show a certificate of the hook's own authority.
     pub(in crate::api) fn service_endpoint(
         &self,
         service: &Service,
