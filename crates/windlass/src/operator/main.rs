@@ -135,6 +135,8 @@ fn mortal(env: Env) -> Result<Env, Error> {
         if writes.fetch_add(1, Ordering::SeqCst) + 1 == at {
             tracing::warn!(name, at, "killed by WINDLASS_CRASH_AT");
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            // The first process of a container cannot kill itself. This neither tidies up nor waits for anybody either.
+            std::process::abort();
         }
     }))
 }
