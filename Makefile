@@ -61,10 +61,11 @@ fuzz: ## Feed the server's readers what no client would send, ten minutes each (
 	@tools/setup rust cargo-fuzz
 	SECONDS_EACH=$(or $(SECONDS_EACH),600) fuzz/run $(TARGETS)
 
-soak: ## The long run, about four hours: 1,000 × kill -9 of the server and 50 × of a cluster, under writes with a ledger; 20 × every fault of an etcd cluster; then all of `make fuzz` (ARGS='--kills 50')
+soak: ## The long run, about four hours: 1,000 × kill -9 of the server and 50 × of a cluster, under writes with a ledger; 20 × every fault of an etcd cluster, its operator killed on the way; then all of `make fuzz` (ARGS='--kills 50')
 	@tools/setup rust cargo-fuzz network kubectl etcd-3.7
 	cargo build --release -p windlass-cli -p windlass-soak -p etcd-operator -p etcd-ledger -p etcd-e2e
 	"$${CARGO_TARGET_DIR:-target}/release/windlass-soak" $(ARGS)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-soak" --cluster --kills 50)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/etcd-e2e" faults --rounds 20 --report docs/etcd-soak.md)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/etcd-e2e" faults --rounds 20 --lanes 3 --report docs/etcd-soak.md)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/etcd-e2e" killed)
 	$(MAKE) fuzz

@@ -12,7 +12,7 @@ use crate::kubectl::{Kubectl, name_of, uid_of, until};
 use crate::world::World;
 
 /// The longest that anything may take.
-const LIMIT: Duration = Duration::from_secs(240);
+pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 
 /// When members are given up, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,7 @@ pub struct Etcd {
     /// Its times.
     pub healing: Healing,
     uid: String,
+    limit: Duration,
 }
 
 /// A member, as the status has it.
@@ -89,7 +90,13 @@ impl Etcd {
     pub(crate) fn there(world: &World, name: &str, healing: Healing) -> Result<Etcd> {
         let kubectl = world.kubectl.clone();
         let made = kubectl.get("etcdcluster", name)?.with_context(|| format!("there is no {name}"))?;
-        Ok(Etcd { kubectl, name: name.to_owned(), healing, uid: uid_of(&made).to_owned() })
+        Ok(Etcd { kubectl, name: name.to_owned(), healing, uid: uid_of(&made).to_owned(), limit: LIMIT })
+    }
+
+    /// The same, with more time for everything.
+    #[must_use]
+    pub(crate) fn patient(self, limit: Duration) -> Etcd {
+        Etcd { limit, ..self }
     }
 
     /// Makes one, and waits until it is well; how long that took.
@@ -124,7 +131,7 @@ impl Etcd {
             let left: Vec<String> = left.collect();
             Ok(if left.is_empty() { Ok(()) } else { Err(left.join(", ")) })
         };
-        until(&format!("gone: {}", self.name), LIMIT, gone).map(|_| ())
+        until(&format!("gone: {}", self.name), self.limit, gone).map(|_| ())
     }
 
     /// Waits until it is well with so many members, and has nothing else; how long that took.
@@ -142,7 +149,7 @@ impl Etcd {
         look: impl Fn(&Etcd) -> Result<Result<(), String>>,
     ) -> Result<Duration> {
         let what = format!("{} healthy with {size} members", self.name);
-        until(&what, LIMIT, || look(self)).map(|(_, took)| took)
+        until(&what, self.limit, || look(self)).map(|(_, took)| took)
     }
 
     /// Whether it is well: its status says so, and etcd says the same. `tidy`: and nothing is left of members that went.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::etcd::{Etcd, Healing};
+use crate::etcd::{Etcd, Healing, LIMIT};
 use crate::random::Random;
 use crate::world::World;
 
@@ -24,7 +25,8 @@ pub enum Course {
 }
 
 impl Course {
-    const ALL: [Course; 4] = [Course::Bootstrap, Course::Replacement, Course::Grow, Course::Shrink];
+    pub(crate) const ALL: [Course; 4] =
+        [Course::Bootstrap, Course::Replacement, Course::Grow, Course::Shrink];
 
     /// How many members there are in the end, and how many have ever been made by then: one more would be one too many.
     fn end(self) -> (usize, u64) {
@@ -37,7 +39,7 @@ impl Course {
     }
 
     /// About how many steps it has.
-    fn steps(self) -> usize {
+    pub(crate) fn steps(self) -> usize {
         match self {
             Course::Bootstrap | Course::Grow => 14,
             Course::Replacement | Course::Shrink => 8,
@@ -58,25 +60,18 @@ pub fn killed(world: &World, name: &str, kills: usize, random: &mut Random) -> R
         while points.len() < kills.min(course.steps()) {
             points.insert(1 + random.below(course.steps()));
         }
-        let at = during(world, name, points, random, || begin(world, name, course))?;
-        let etcd = Etcd::create(world, name, course.end().0, Healing::DEFAULT)?;
-        let (members, serial) = (course.end().0, etcd.serial()?);
+        let at = during(world, name, points, random, || go(world, name, course, LIMIT))?;
         ensure!(!at.is_empty(), "{course}: the operator was never killed");
-        ensure!(
-            serial == course.end().1,
-            "{course}: {serial} members were made where {} are enough; killed after: {at:?}",
-            course.end().1
-        );
-        told.push(format!("{course}: {members} members, killed {} times: {}", at.len(), at.join("; ")));
+        told.push(format!("{course}: killed {} times: {}", at.len(), at.join("; ")));
     }
-    Etcd::create(world, name, 1, Healing::DEFAULT)?.delete()?;
+    Etcd::there(world, name, Healing::DEFAULT)?.delete()?;
     Ok(told)
 }
 
-/// Begins a course, and waits for its end.
-fn begin(world: &World, name: &str, course: Course) -> Result<()> {
-    let (size, _) = course.end();
-    let etcd = Etcd::create(world, name, size, Healing::DEFAULT)?;
+/// Begins a course, waits for its end for so long, and checks that no member was made in vain.
+pub(crate) fn go(world: &World, name: &str, course: Course, limit: Duration) -> Result<()> {
+    let (size, made) = course.end();
+    let etcd = Etcd::create(world, name, size, Healing::DEFAULT)?.patient(limit);
     if course == Course::Replacement {
         let members = etcd.members()?;
         let oldest = &members.first().context("a cluster has members")?.name;
@@ -87,6 +82,8 @@ fn begin(world: &World, name: &str, course: Course) -> Result<()> {
         })?;
     }
     etcd.until_healthy(size).with_context(|| format!("{course}, with the operator killed on the way"))?;
+    let serial = etcd.serial()?;
+    ensure!(serial == made, "{course}: {serial} members were made where {made} are enough");
     Ok(())
 }
 

@@ -22,6 +22,7 @@
 //! On the real node the rights of the operator are enforced, both namespaces enforce the restricted standard of pod security,
 //! and volumes belong to whom `fsGroup` says. It is one node, so no node can be cut off there.
 
+mod doom;
 mod etcd;
 mod fault;
 mod fifty;
@@ -36,6 +37,7 @@ mod rounds;
 mod trial;
 mod world;
 
+pub use doom::doomed;
 pub use etcd::{Etcd, Healing};
 pub use fault::{Fault, Wound};
 pub use fifty::{Fifty, fifty};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use etcd_e2e::{Fault, Random, Rounds, World, enter, fifty, killed, rounds, sample};
+use etcd_e2e::{Fault, Random, Rounds, World, doomed, enter, fifty, killed, rounds, sample};
 use windlass_testing::up::Folder;
 
 /// Break etcd clusters under load, and look whether they heal and nothing is lost
@@ -75,6 +75,8 @@ enum Action {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Kill the operator right after each of its writes, in every course
+    Doomed,
     /// Many EtcdClusters of one member at once
     Fifty {
         /// How many
@@ -105,6 +107,7 @@ fn main() -> Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
             kill(&world, 3, seed).map_err(told)?;
+            doom(&world).map_err(told)?;
         }
         Action::Faults { rounds, lanes, seed, only, report } => {
             let sizes = only.is_empty();
@@ -114,6 +117,7 @@ fn main() -> Result<ExitCode> {
             }
         }
         Action::Killed { kills, seed } => kill(&world, kills, seed).map_err(told)?,
+        Action::Doomed => doom(&world).map_err(told)?,
         Action::Fifty { clusters, seconds } => {
             let measured = fifty(&world, clusters, Duration::from_secs(seconds)).map_err(told)?;
             println!("{measured}");
@@ -150,6 +154,12 @@ fn kill(world: &World, kills: usize, seed: u64) -> Result<()> {
     println!("seed {seed}");
     let told = killed(world, "killed", kills, &mut Random::new(seed))?;
     told.iter().for_each(|line| println!("{line}"));
+    Ok(())
+}
+
+/// Lets the operator be killed after each of its writes.
+fn doom(world: &World) -> Result<()> {
+    doomed(world, "doomed")?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }
 

@@ -83,13 +83,17 @@ impl World {
     /// # Errors
     /// There is none.
     pub fn operator(&self) -> Result<Value> {
-        let label = format!("app.kubernetes.io/name={OPERATOR}");
         let look = || {
-            let pods = self.operators().list("pods", &label)?;
+            let pods = self.operator_pods()?;
             let ready = pods.into_iter().find(|pod| is_ready(pod) && process_of(pod).is_some());
             Ok(ready.ok_or_else(|| "no pod of the operator is ready".to_owned()))
         };
         until("an operator", Duration::from_secs(90), look).map(|(pod, _)| pod)
+    }
+
+    /// The pods of the operator, however they are.
+    pub(crate) fn operator_pods(&self) -> Result<Vec<Value>> {
+        self.operators().list("pods", &format!("app.kubernetes.io/name={OPERATOR}"))
     }
 
     /// The operator's process on the host.
@@ -109,9 +113,14 @@ impl World {
         let pod = self.operator()?;
         let process = process_of(&pod).context("the operator has no process on this machine")?;
         process.signal(Signal::SIGKILL)?;
-        let delete = ["delete", "pod", name_of(&pod), "--force", "--grace-period=0", "--wait=false"];
-        self.operators().run(&delete)?;
+        self.let_go(&pod)?;
         Ok(uid_of(&pod).to_owned())
+    }
+
+    /// Deletes a pod of the operator, whose processes have ended.
+    pub(crate) fn let_go(&self, pod: &Value) -> Result<()> {
+        let delete = ["delete", "pod", name_of(pod), "--force", "--grace-period=0", "--wait=false"];
+        self.operators().run(&delete).map(|_| ())
     }
 
     /// Gives the operator's lease seconds instead of a quarter of a minute: whoever kills it often need not wait so long.
@@ -126,6 +135,33 @@ impl World {
             add("--leader-elect-renew-deadline=2s"),
             add("--leader-elect-retry-period=500ms"),
         ]);
+        self.roll_out(&patch)
+    }
+
+    /// From now on the operator is killed right after each of its writes. It stands for no election: there is never more
+    /// than one of it, and nobody has to wait for the lease of one that is dead.
+    ///
+    /// # Errors
+    /// It does not come back.
+    pub fn doom_operator(&self) -> Result<()> {
+        let deployment = self.operators().get("deployment", OPERATOR)?.context("there is no operator")?;
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let list = |field: &str| container[field].as_array().cloned().unwrap_or_default();
+        let elects =
+            |argument: &Value| argument.as_str().is_some_and(|text| text.starts_with("--leader-elect"));
+        let arguments: Vec<Value> = list("args").into_iter().filter(|argument| !elects(argument)).collect();
+        let mut variables = list("env");
+        variables.push(json!({"name": "WINDLASS_CRASH_AT", "value": "1"}));
+        let container = "/spec/template/spec/containers/0";
+        self.roll_out(&json!([
+            {"op": "add", "path": format!("{container}/args"), "value": arguments},
+            {"op": "add", "path": format!("{container}/env"), "value": variables},
+            // So that the status of a pod says after which write it died.
+            {"op": "add", "path": format!("{container}/terminationMessagePolicy"), "value": "FallbackToLogsOnError"},
+        ]))
+    }
+
+    fn roll_out(&self, patch: &Value) -> Result<()> {
         let patch = format!("--patch={patch}");
         self.operators().run(&["patch", "deployment", OPERATOR, "--type=json", &patch])?;
         let status = ["rollout", "status", "deployment", OPERATOR, "--timeout=20s"];
@@ -199,7 +235,7 @@ impl World {
         story
     }
 
-    fn operators(&self) -> Kubectl {
+    pub(crate) fn operators(&self) -> Kubectl {
         self.kubectl.within(OPERATORS)
     }
 }

@@ -1,0 +1,96 @@
+//! The operator killed right after each of its writes: between any two of its actions, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::etcd::{Etcd, Healing};
+use crate::kill::{Course, go};
+use crate::kubectl::uid_of;
+use crate::world::World;
+
+/// How long a course may take: the operator has to be started for each write.
+const LIMIT: Duration = Duration::from_secs(900);
+
+/// What an operator says before it kills itself.
+const LAST_WORDS: &str = "killed by WINDLASS_CRASH_AT";
+
+/// Goes every course with an operator that lives for one write only. In the end there are as many members as asked for,
+/// each with its pod, and none was made in vain. What was written, and how often, in each course.
+///
+/// # Errors
+/// That is not so.
+pub fn doomed(world: &World, name: &str) -> Result<Vec<String>> {
+    world.doom_operator()?;
+    let mut told = Vec::new();
+    for course in Course::ALL {
+        let deaths = nursed(world, || go(world, name, course, LIMIT))?;
+        let count: usize = deaths.values().sum();
+        ensure!(count >= course.steps(), "{course}: the operator was killed only {count} times: {deaths:?}");
+        let writes: Vec<String> = deaths.iter().map(|(write, times)| format!("{write} × {times}")).collect();
+        told.push(format!("{course}: killed after each write, seen {count} times: {}", writes.join(", ")));
+    }
+    nursed(world, || Etcd::there(world, name, Healing::DEFAULT)?.patient(LIMIT).delete())?;
+    Ok(told)
+}
+
+/// Does something, and meanwhile replaces pods of the operator that died: a kubelet waits longer each time. After which
+/// writes they died, and how often.
+fn nursed(world: &World, act: impl FnOnce() -> Result<()>) -> Result<BTreeMap<String, usize>> {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let nurse = scope.spawn(|| {
+            let (mut deaths, mut gone) = (BTreeMap::new(), BTreeSet::new());
+            while !is_done.load(Ordering::SeqCst) {
+                for pod in world.operator_pods()? {
+                    deaths.extend(dead(&pod));
+                    if is_waiting(&pod) && gone.insert(uid_of(&pod).to_owned()) {
+                        world.let_go(&pod)?;
+                    }
+                }
+                sleep(Duration::from_millis(50));
+            }
+            anyhow::Ok(deaths)
+        });
+        let done = act();
+        is_done.store(true, Ordering::SeqCst);
+        let deaths = nurse.join().expect("the nurse does not panic");
+        done?;
+        let mut writes = BTreeMap::new();
+        for message in deaths?.into_values() {
+            *writes.entry(last_write(&message)?).or_default() += 1;
+        }
+        Ok(writes)
+    })
+}
+
+/// The containers of a pod that are known to have died, and what they said at last.
+fn dead(pod: &Value) -> impl Iterator<Item = (String, String)> {
+    let container = &pod["status"]["containerStatuses"][0];
+    let ends = ["state", "lastState"].map(|state| &container[state]["terminated"]);
+    ends.into_iter().filter_map(|end| {
+        Some((
+            end["containerID"].as_str()?.to_owned(),
+            end["message"].as_str().unwrap_or_default().to_owned(),
+        ))
+    })
+}
+
+/// Whether the kubelet lets a pod wait: after the first death it starts it again at once.
+fn is_waiting(pod: &Value) -> bool {
+    let container = &pod["status"]["containerStatuses"][0];
+    container["state"]["running"].is_null()
+        && container["restartCount"].as_u64().is_some_and(|count| count > 0)
+}
+
+/// After which write an operator died.
+fn last_write(message: &str) -> Result<String> {
+    let mut lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let last = lines.rfind(|line| line["message"] == LAST_WORDS);
+    let last = last.with_context(|| format!("the operator died of something else: {message}"))?;
+    Ok(last["name"].as_str().context("it does not say after which write")?.to_owned())
+}
