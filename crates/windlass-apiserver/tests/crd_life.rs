@@ -8,8 +8,8 @@ use windlass_apiserver::crd::{self, Definition, Names, Version};
 use windlass_apiserver::field::Errors;
 use windlass_apiserver::schema::{ListType, Type};
 
-fn definition(schema: &Value) -> Definition {
-    let crd = json!({
+fn unchecked(schema: &Value) -> Value {
+    json!({
         "metadata": {"name": "things.example.com"},
         "spec": {
             "group": "example.com",
@@ -17,7 +17,11 @@ fn definition(schema: &Value) -> Definition {
             "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
         },
-    });
+    })
+}
+
+fn definition(schema: &Value) -> Definition {
+    let crd = unchecked(schema);
     let mut errors = Errors::default();
     let mut checked = crd.clone();
     crd::default_definition(&mut checked);
@@ -145,7 +149,12 @@ fn what_was_wrong_before_is_forgiven_until_it_is_touched() {
     );
     assert!(change("/spec/s", json!("longer"))[0].starts_with("spec.s: Too long"));
     assert!(change("/spec/list", json!(["long", "b"]))[0].starts_with("spec.list[0]: Too long"));
-    assert_eq!(change("/spec/o", json!({"a": -1})), ["spec.o: Invalid value: failed rule: self.a > 0"]);
+    let failed = "spec.o: Invalid value: failed rule: self.a > 0";
+    assert_eq!(change("/spec/o", json!({"a": -1})), [failed]);
+    // Rules say what they found nevertheless.
+    let mut errors = Errors::default();
+    assert_eq!(version.validate(&old, Some(&old), &mut errors), [failed]);
+    assert_eq!(errors, Errors::default());
 }
 
 #[test]
@@ -156,7 +165,8 @@ fn a_hostile_rule_ends_with_an_error_instead_of_running_on() {
             "s": {"type": "string"},
         }));
         schema["properties"]["spec"]["x-kubernetes-validations"] = json!([{"rule": rule}]);
-        version(&schema)
+        // Who creates such a definition is refused by the estimate; one that was stored before is served.
+        Definition::compile(&unchecked(&schema)).expect("rules without faults").versions.remove(0)
     };
     let list: Vec<i64> = (0..2000).collect();
     let object = json!({"spec": {"l": list, "s": "x".repeat(100_000)}});
@@ -181,7 +191,7 @@ fn a_hostile_rule_ends_with_an_error_instead_of_running_on() {
 fn deep_and_broken_rules_are_refused_without_harm() {
     let deep = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
     let chain = |n: usize| vec!["1"; n].join(" + ") + " > 0";
-    let long = format!("'{}' == ''", "x".repeat(70_000));
+    let long = format!("'{}' == ''", "x".repeat(110_000));
     let broken = [
         "",
         "(",

@@ -165,10 +165,10 @@ impl Server {
                 let mut errors = Errors::default();
                 meta::validate_common(tree, old, resource.namespaced, &mut errors);
                 meta::validate_update(tree, old, false, &mut errors);
-                match status {
+                call.warnings.extend(match status {
                     true => version.validate_status(tree, old, &mut errors),
                     false => version.validate(tree, Some(old), &mut errors),
-                }
+                });
                 verdict(resource, tree, errors)
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cel;
+use super::cel::{self, Estimates};
 use super::paths;
 use super::props::{Additional, Props, Rule};
 use super::text;
@@ -19,6 +19,10 @@ struct Place {
     uncorrelatable: Option<String>,
     /// Whether rules are compiled: not under junctors, nor when the schema is at fault anyway.
     compile: bool,
+    /// How often the node can apply in one object, if the lists and maps above it say so.
+    cardinality: Option<u64>,
+    /// Whether the schema is what it was before an update.
+    unchanged: bool,
 }
 
 /// Faults of the schema, and faults of rules, which are looked at only where the schema has none.
@@ -26,14 +30,23 @@ struct Place {
 struct Found {
     schema: Errors,
     rules: Errors,
+    estimates: Estimates,
 }
 
-/// Reports every keyword that is not allowed. `compile_rules` is off when the schema is known to be at fault.
-pub(super) fn check(props: &Props, path: &Path<'_>, compile_rules: bool, errors: &mut Errors) {
-    let place = Place { compile: compile_rules, ..Place::default() };
+/// Reports every keyword that is not allowed. `compile_rules` is off when the schema is known to be at fault;
+/// `unchanged` says that an update leaves it as it was.
+pub(super) fn check(
+    props: &Props,
+    path: &Path<'_>,
+    compile_rules: bool,
+    unchanged: bool,
+    errors: &mut Errors,
+) {
+    let place = Place { compile: compile_rules, cardinality: Some(1), unchanged, ..Place::default() };
     let mut found = node(props, path, true, props.embedded, &place);
     errors.0.append(&mut found.schema.0);
     errors.0.append(&mut found.rules.0);
+    found.estimates.check(path, errors);
 }
 
 fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place: &Place) -> Found {
@@ -51,8 +64,14 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
         check_rule(props, rule, &rules.index(i), &mut found.schema);
     }
     if !props.rules.is_empty() && found.schema.is_empty() && place.compile {
-        let uncorrelatable = place.uncorrelatable.as_deref();
-        cel::check_rules(props, is_root || is_resource, &rules, uncorrelatable, &mut found.rules);
+        let site = cel::Site {
+            is_resource: is_root || is_resource,
+            path: &rules,
+            uncorrelatable: place.uncorrelatable.as_deref(),
+            cardinality: place.cardinality,
+            unchanged: place.unchanged,
+        };
+        cel::check_rules(props, &site, &mut found.estimates, &mut found.rules);
     }
     found
 }
@@ -85,6 +104,12 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
     let mut add = |mut other: Found| {
         found.schema.0.append(&mut other.schema.0);
         found.rules.0.append(&mut other.rules.0);
+        found.estimates.append(other.estimates);
+    };
+    let most = elements_max(props);
+    let place = &Place {
+        cardinality: place.cardinality.zip(most).map(|(above, most)| above.saturating_mul(most)),
+        ..place.clone()
     };
     let at = path.child("additionalProperties");
     if !props.properties.is_empty() && !matches!(props.additional, None | Some(Additional::Bool(true))) {
@@ -135,6 +160,16 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
     for (i, schema) in props.items_list.iter().enumerate() {
         add(node(schema, &items.index(i), false, false, &place));
     }
+}
+
+/// How many values stand below one value of a schema, each by its own schema; `None` if nothing bounds them.
+fn elements_max(props: &Props) -> Option<u64> {
+    let limit = match props.ty.as_str() {
+        "object" if props.additional.is_some() => props.max_properties?,
+        "array" => props.max_items?,
+        _ => 1,
+    };
+    Some(u64::try_from(limit).unwrap_or_default())
 }
 
 fn check_extensions(props: &Props, path: &Path<'_>, errors: &mut Errors) {

@@ -284,18 +284,19 @@ impl Version {
 
     /// Checks an object; `old` is what it was before, on update.
     ///
-    /// Metadata at the root is checked elsewhere.
-    pub fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
+    /// Metadata at the root is checked elsewhere. What rules find of parts that an update leaves as they were is given back
+    /// instead: kube-apiserver warns of it.
+    pub fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) -> Vec<String> {
         let before = old.map(|old| Old::new(old, &self.props));
         add_failures(validate::validate(&self.props, object, before), None, errors);
         scale::check(self.scale.as_ref(), object, true, errors);
         embedded::check(&self.props, object, false, &Path::Root, errors);
         self.check_lists(object, old, errors);
-        self.check_rules(object, old, errors);
+        self.check_rules(object, old, errors)
     }
 
     /// Checks an update of `/status`: only the status must pass its schema.
-    pub fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) {
+    pub fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) -> Vec<String> {
         if let (Some(status), Some(props)) = (object.get("status"), self.props.properties.get("status")) {
             let before = old.get("status").map(|old| Old::new(old, props));
             let path = Path::Root.child("status");
@@ -303,20 +304,21 @@ impl Version {
         }
         scale::check(self.scale.as_ref(), object, false, errors);
         self.check_lists(object, Some(old), errors);
-        self.check_rules(object, Some(old), errors);
+        self.check_rules(object, Some(old), errors)
     }
 
     /// Rules are run once the object is of the shape that they rely on.
-    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
-        let Some(rules) = &self.rules else { return };
+    fn check_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) -> Vec<String> {
+        let Some(rules) = &self.rules else { return Vec::new() };
         if errors.0.iter().any(blocks_rules) {
             let message = "Invalid value: null: some validation rules were not checked because the object was \
                            invalid; correct the existing errors to complete validation";
             let field = "<nil>".to_owned();
             errors.0.push(Error { reason: Reason::Invalid, field, message: message.to_owned() });
-            return;
+            return Vec::new();
         }
-        rules.run(&self.props, object, old, &Path::Root, true, errors);
+        let forgiven = rules.run(&self.props, object, old, &Path::Root, true, errors);
+        forgiven.iter().map(ToString::to_string).collect()
     }
 
     /// Lists that held something twice before may go on doing so.

@@ -273,7 +273,8 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
         Shared::new("schema", versions).each(versions, "validation", path, &mut |schema, path, i| {
             // A schema that all versions share must do for those with a status as well.
             let status = any_status && (path_is_shared(path) || has_status(&versions[i]));
-            validate_schema(&schema["openAPIV3Schema"], status, path, errors);
+            let unchanged = old.is_some_and(|old| has_same_schema(old, &versions[i]));
+            validate_schema(&schema["openAPIV3Schema"], status, unchanged, path, errors);
         });
         subresources.each(versions, "subresources", path, &mut |value, path, _| {
             validate_subresources(value, path, errors);
@@ -291,6 +292,14 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
         });
     }
     webhook::validate_conversion(&spec["conversion"], old, &path.child("conversion"), errors);
+}
+
+/// Whether the older definition had the version with the same schema.
+fn has_same_schema(old: &Value, version: &Value) -> bool {
+    let before = old["spec"]["versions"].as_array().into_iter().flatten();
+    before
+        .filter(|before| before["name"] == version["name"])
+        .any(|before| before["schema"] == version["schema"])
 }
 
 fn has_defaults(version: &Value) -> bool {
@@ -423,7 +432,7 @@ const ROOT_KEYWORDS: [&str; 22] = [
     "x-kubernetes-validations",
 ];
 
-fn validate_schema(schema: &Value, has_status: bool, path: &Path<'_>, errors: &mut Errors) {
+fn validate_schema(schema: &Value, has_status: bool, unchanged: bool, path: &Path<'_>, errors: &mut Errors) {
     if !schema.is_object() {
         return;
     }
@@ -453,7 +462,7 @@ fn validate_schema(schema: &Value, has_status: bool, path: &Path<'_>, errors: &m
         }
     }
     let compile = unsupported.is_none() && errors.0.len() == before;
-    keywords::check(&props, &path, compile, errors);
+    keywords::check(&props, &path, compile, unchanged, errors);
     if let Some(why) = unsupported.filter(|_| errors.0.len() == before) {
         errors.invalid(&path, &"".into(), &why);
     }

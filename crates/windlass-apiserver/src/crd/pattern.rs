@@ -21,8 +21,14 @@ const COMPILED_BYTES_MAX: usize = 10 << 20;
 impl Pattern {
     /// Compiles a pattern.
     pub(crate) fn new(text: &str) -> Pattern {
-        let compiled = RegexBuilder::new(&translate(text)).size_limit(COMPILED_BYTES_MAX).build();
-        Pattern { text: text.to_owned(), compiled: compiled.map_err(|error| last_line(&error.to_string())) }
+        let compiled = match nested_repetition(text) {
+            Some(fault) => Err(fault),
+            None => {
+                let regex = RegexBuilder::new(&translate(text)).size_limit(COMPILED_BYTES_MAX).build();
+                regex.map_err(|error| last_line(&error.to_string()))
+            }
+        };
+        Pattern { text: text.to_owned(), compiled }
     }
 
     /// Why the pattern is not valid, if it is not.
@@ -40,6 +46,48 @@ impl Pattern {
 fn last_line(message: &str) -> String {
     let line = message.lines().last().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
+}
+
+/// What repeats a repetition, which Go refuses: `a**`, `a?{3}`. A single `?` after one is the lazy kind.
+fn nested_repetition(pattern: &str) -> Option<String> {
+    let (mut rest, mut in_class) = (pattern, false);
+    // Where the repetition before began, and whether it is lazy already.
+    let mut before: Option<(usize, bool)> = None;
+    while let Some(c) = rest.chars().next() {
+        let at = pattern.len() - rest.len();
+        let tail = &rest[c.len_utf8()..];
+        let length = match c {
+            '\\' if tail.starts_with('Q') => rest.find("\\E").map_or(rest.len(), |end| end + 2),
+            '\\' => 1 + tail.chars().next().map_or(0, char::len_utf8),
+            '{' if is_repetition(tail) => tail.find('}').map_or(1, |end| end + 2),
+            _ => c.len_utf8(),
+        };
+        rest = &rest[length..];
+        if in_class || c == '[' {
+            // A `]` right after the opening is literal.
+            let opens = !in_class;
+            in_class = c != ']' || opens;
+            if opens {
+                rest = rest.strip_prefix('^').unwrap_or(rest);
+                rest = rest.strip_prefix(']').unwrap_or(rest);
+            }
+            before = None;
+            continue;
+        }
+        let repeats = matches!(c, '*' | '+' | '?') || (c == '{' && length > 1);
+        before = match (repeats, before) {
+            (false, _) => None,
+            (true, None) => Some((at, false)),
+            (true, Some((start, false))) if c == '?' => Some((start, true)),
+            (true, Some((start, _))) => {
+                return Some(format!(
+                    "invalid nested repetition operator: `{}`",
+                    &pattern[start..at + length]
+                ));
+            }
+        };
+    }
+    None
 }
 
 /// Rewrites Go's syntax to that of the `regex` crate.
@@ -129,6 +177,26 @@ fn is_repetition(rest: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repetitions_are_not_repeated() {
+        for (pattern, is_valid) in [
+            ("a**", false),
+            ("\\d?{3}", false),
+            ("a{2}{3}", false),
+            ("a+??", false),
+            ("a+?", true),
+            ("a{2,3}?b*", true),
+            ("[*+?]+", true),
+            ("[]*]+", true),
+            ("\\*+", true),
+            ("\\Q**\\E+", true),
+            ("(a*)*", true),
+            ("a{x}{y}", true),
+        ] {
+            assert_eq!(Pattern::new(pattern).fault().is_none(), is_valid, "{pattern}");
+        }
+    }
 
     #[track_caller]
     fn check(pattern: &str, yes: &[&str], no: &[&str]) {

@@ -1,324 +1,358 @@
-//! Checking an expression before it is run: names, fields, operators, functions.
-//!
-//! Functions of the library are checked by name and number of arguments, and give types where these are plain.
+//! Checking an expression before it is run: names, fields, operators and functions, as CEL's own checker does it, with
+//! its words.
 
-use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
-use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, operators,
+};
 
 use super::depth::DEPTH_MAX;
-use super::functions::NAMESPACES;
-use super::signatures;
+use super::issue::{self, Issue};
+use super::literals;
+use super::overloads::{self, Overload};
+use super::parse::Parsed;
 use super::types::Ty;
-use crate::crd::pattern::Pattern;
+use super::unify::{Known, instantiate, more_general};
 
 /// What checking an expression told.
-pub(super) struct Checked<'p> {
+pub(super) struct Checked {
     /// Its type.
-    pub ty: Ty<'p>,
+    pub ty: Ty,
     /// Whether it looks at the object before the update.
     pub uses_old_self: bool,
+    /// The types of all its parts, by id.
+    pub types: HashMap<u64, Ty>,
+    /// What the calls in it call, by id.
+    pub calls: HashMap<u64, Called>,
 }
 
-/// Checks an expression. The error is what the compiler would print.
-pub(super) fn check<'p>(
-    source: &str,
-    expr: &IdedExpr,
-    own: &Ty<'p>,
-    old: &Ty<'p>,
-) -> Result<Checked<'p>, String> {
-    let checker = Checker { source, uses_old_self: RefCell::new(false) };
-    let old = Vars { name: "oldSelf", ty: old.clone(), parent: None };
-    let vars = Vars { name: "self", ty: own.clone(), parent: Some(&old) };
-    let ty = checker.expr(expr, &vars, 0)?;
-    Ok(Checked { ty, uses_old_self: checker.uses_old_self.into_inner() })
+/// A function that is called.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    /// Its name in full: `sets.contains`.
+    pub name: String,
+    /// The overloads that fit; more than one where types are not known before it is run.
+    pub overloads: Vec<&'static str>,
+    /// Whether the target is an argument, and not a part of the name.
+    pub is_member: bool,
 }
 
-struct Vars<'v, 'p> {
-    name: &'v str,
-    ty: Ty<'p>,
-    parent: Option<&'v Vars<'v, 'p>>,
-}
-
-impl<'p> Vars<'_, 'p> {
-    fn get(&self, name: &str) -> Option<&Ty<'p>> {
-        if self.name == name { Some(&self.ty) } else { self.parent?.get(name) }
+/// Checks an expression over some variables. The error is what the compiler would print.
+pub(super) fn check(source: &str, parsed: &Parsed, variables: &[(&str, Ty)]) -> Result<Checked, String> {
+    let mut checker = Checker {
+        parsed,
+        issues: Vec::new(),
+        known: Known::default(),
+        types: HashMap::new(),
+        calls: HashMap::new(),
+        scope: variables.iter().map(|(name, ty)| ((*name).to_owned(), ty.clone())).collect(),
+        uses_old_self: false,
+    };
+    let ty = checker.expr(&parsed.expr, 0);
+    let mut issues = std::mem::take(&mut checker.issues);
+    let Checker { known, types, calls, uses_old_self, .. } = checker;
+    let types = types.into_iter().map(|(id, ty)| (id, known.resolve(&ty, true))).collect();
+    let checked = Checked { ty: known.resolve(&ty, true), uses_old_self, types, calls };
+    if issues.is_empty() {
+        issues = literals::check(parsed, &checked);
+    }
+    match issues.is_empty() {
+        true => Ok(checked),
+        false => Err(issue::print(source, &issues)),
     }
 }
 
 struct Checker<'s> {
-    source: &'s str,
-    uses_old_self: RefCell<bool>,
+    parsed: &'s Parsed,
+    issues: Vec<Issue>,
+    known: Known,
+    types: HashMap<u64, Ty>,
+    calls: HashMap<u64, Called>,
+    /// Variables, innermost last.
+    scope: Vec<(String, Ty)>,
+    uses_old_self: bool,
 }
 
 impl Checker<'_> {
-    /// A fault, with its place in the source as far as the text tells it.
-    fn fault(&self, near: &str, message: &str) -> String {
-        self.fault_at(self.source.find(near).unwrap_or_default(), message)
+    fn fault(&mut self, id: u64, message: String) {
+        self.issues.push(Issue { at: self.parsed.place(id), message });
     }
 
-    fn fault_at(&self, place: usize, message: &str) -> String {
-        let line = self.source[..place].matches('\n').count();
-        let start = self.source[..place].rfind('\n').map_or(0, |newline| newline + 1);
-        let column = self.source[start..place].chars().count();
-        let text = self.source.lines().nth(line).unwrap_or_default();
-        let dots = ".".repeat(column);
-        format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {dots}^", line + 1, column + 1)
+    fn mismatch(&mut self, id: u64, expected: &Ty, found: &Ty) {
+        self.fault(id, format!("expected type '{expected}' but found '{found}'"));
     }
 
-    /// A fault of a call: its place is the parenthesis.
-    fn call_fault(&self, name: &str, message: &str) -> String {
-        let place = self.source.find(&format!("{name}(")).map_or(0, |start| start + name.len());
-        self.fault_at(place, message)
+    fn undeclared(&mut self, id: u64, name: &str) -> Ty {
+        self.fault(id, format!("undeclared reference to '{name}' (in container '')"));
+        Ty::Error
     }
 
-    fn no_overload(&self, name: &str, target: Option<&Ty<'_>>, args: &[Ty<'_>]) -> String {
-        let list = args.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let applied = match target {
-            Some(target) => format!("{target}.({list})"),
-            None => format!("({list})"),
-        };
-        let message = format!("found no matching overload for '{name}' applied to '{applied}'");
-        match name {
-            operators::INDEX | operators::OPT_INDEX => self.fault("[", &message),
-            operators::CONDITIONAL => self.fault("?", &message),
-            _ if name.contains(char::is_alphanumeric) && name != operators::IN => {
-                self.call_fault(name, &message)
-            }
-            _ => self.fault(name.trim_matches(|c| "_@".contains(c)), &message),
-        }
+    fn lookup(&self, name: &str) -> Option<Ty> {
+        let name = name.strip_prefix('.').unwrap_or(name);
+        let variable = self.scope.iter().rev().find(|(own, _)| own == name).map(|(_, ty)| ty.clone());
+        variable.or_else(|| Ty::named(name).map(|ty| Ty::Type(Some(ty.into()))))
     }
 
-    fn expr<'p>(&self, expr: &IdedExpr, vars: &Vars<'_, 'p>, depth: usize) -> Result<Ty<'p>, String> {
+    fn expr(&mut self, expr: &IdedExpr, depth: usize) -> Ty {
         // Macros expand to trees that are a few levels deeper than their text.
         if depth > 3 * DEPTH_MAX {
-            return Err(self.fault("", "expression is nested too deeply"));
+            self.fault(expr.id, "expression is nested too deeply".to_owned());
+            return Ty::Error;
         }
         let depth = depth + 1;
-        match &expr.expr {
-            Expr::Literal(literal) => Ok(literal_type(literal)),
+        let ty = match &expr.expr {
+            Expr::Literal(literal) => literal_type(literal),
             Expr::Ident(name) => {
-                if name == "oldSelf" {
-                    *self.uses_old_self.borrow_mut() = true;
-                }
-                match vars.get(name) {
-                    Some(ty) => Ok(ty.clone()),
-                    None if super::functions::type_named(name).is_some() => Ok(Ty::Type),
+                self.uses_old_self |= name == "oldSelf";
+                self.lookup(name).unwrap_or_else(|| self.undeclared(expr.id, name))
+            }
+            Expr::Select(select) => {
+                let qualified = if select.test { None } else { qualified_name(expr) };
+                match qualified.and_then(|name| self.lookup(&name)) {
+                    Some(ty) => ty,
                     None => {
-                        let message = format!("undeclared reference to '{name}' (in container '')");
-                        Err(self.fault(name, &message))
+                        let field = self.select(expr.id, &select.operand, &select.field, false, depth);
+                        if select.test { Ty::Bool } else { self.known.resolve(&field, false) }
                     }
                 }
             }
-            Expr::Select(select) => {
-                let operand = self.expr(&select.operand, vars, depth)?;
-                let field = self.field(&operand, &select.field)?;
-                Ok(if select.test { Ty::Bool } else { field })
-            }
-            Expr::List(list) => {
-                let mut element = Ty::Dyn;
-                for (i, value) in list.elements.iter().enumerate() {
-                    let ty = match (self.expr(value, vars, depth)?, list.optional_indices.contains(&i)) {
-                        (Ty::Optional(inner), true) => *inner,
-                        (ty, _) => ty,
-                    };
-                    element = self.same(element, ty)?;
+            Expr::List(list) => self.list(list, depth),
+            Expr::Map(map) => self.map(map, depth),
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension, depth),
+            Expr::Call(call) => self.call(expr.id, call, depth),
+            Expr::Struct(value) => self.undeclared(expr.id, &value.type_name),
+            Expr::Unspecified => Ty::Error,
+        };
+        self.types.insert(expr.id, ty.clone());
+        ty
+    }
+
+    /// The type of a field of what `operand` gives.
+    fn select(&mut self, id: u64, operand: &IdedExpr, field: &str, optional: bool, depth: usize) -> Ty {
+        let operand = self.expr(operand, depth);
+        let operand = self.known.resolve(&operand, false);
+        let (target, was_optional) = operand.unwrap_optional();
+        let found = match target {
+            Ty::Map(_, value) => (**value).clone(),
+            Ty::Object(decl) => match decl.field(field) {
+                Some(field) => field.into(),
+                None => {
+                    self.fault(id, format!("undefined field '{field}'"));
+                    Ty::Error
                 }
-                Ok(Ty::List(Box::new(element)))
+            },
+            Ty::Struct(name) => {
+                self.fault(id, format!("unexpected failed resolution of '{name}'"));
+                Ty::Error
             }
-            Expr::Map(map) => {
-                let (mut key, mut value) = (Ty::Dyn, Ty::Dyn);
-                for entry in &map.entries {
-                    let EntryExpr::MapEntry(entry) = &entry.expr else { continue };
-                    let found = self.expr(&entry.key, vars, depth)?;
-                    key = self.same(key, found)?;
-                    let found = self.expr(&entry.value, vars, depth)?;
-                    value = self.same(value, found)?;
+            Ty::Param(_) => {
+                self.known.fits(&Ty::Dyn, target);
+                Ty::Dyn
+            }
+            other => {
+                if !other.is_dyn_or_error() {
+                    self.fault(id, format!("type '{other}' does not support field selection"));
                 }
-                Ok(Ty::Map(Box::new(key), Box::new(value)))
+                Ty::Dyn
             }
-            Expr::Comprehension(comprehension) => self.comprehension(comprehension, vars, depth),
-            Expr::Call(call) => self.call(call, vars, depth),
-            Expr::Struct(value) => {
-                let message = format!("undeclared reference to '{}' (in container '')", value.type_name);
-                Err(self.fault(&value.type_name, &message))
+        };
+        if was_optional || optional { Ty::optional(found) } else { found }
+    }
+
+    /// The type of the elements of a literal. That they are all of one is asked for once all else is right.
+    fn join(&mut self, previous: Option<Ty>, current: Ty) -> Ty {
+        let Some(previous) = previous else { return current };
+        match self.known.fits(&previous, &current) {
+            true => more_general(&previous, &current),
+            false => Ty::Dyn,
+        }
+    }
+
+    /// What an optional element of a literal is, once it is there.
+    fn present(&mut self, id: u64, ty: Ty, is_optional: bool) -> Ty {
+        match ty {
+            Ty::Optional(inner) if is_optional => (*inner).clone(),
+            ty => {
+                if is_optional && !ty.is_dyn() {
+                    self.mismatch(id, &Ty::optional(ty.clone()), &ty);
+                }
+                ty
             }
-            Expr::Unspecified => Err(self.fault("", "unspecified expression")),
         }
     }
 
-    /// The elements of a literal are all of one type.
-    fn same<'p>(&self, expected: Ty<'p>, found: Ty<'p>) -> Result<Ty<'p>, String> {
-        match expected.fits(&found) {
-            true => Ok(expected.join(found)),
-            false => Err(self.fault("", &format!("expected type '{expected}' but found '{found}'"))),
+    fn list(&mut self, list: &ListExpr, depth: usize) -> Ty {
+        let mut element = None;
+        for (i, value) in list.elements.iter().enumerate() {
+            let ty = self.expr(value, depth);
+            let ty = self.present(value.id, ty, list.optional_indices.contains(&i));
+            element = Some(self.join(element, ty));
         }
+        Ty::list(element.unwrap_or_else(|| self.known.fresh()))
     }
 
-    fn field<'p>(&self, operand: &Ty<'p>, name: &str) -> Result<Ty<'p>, String> {
-        let near = format!(".{name}");
-        match operand.field(name) {
-            Ok(Some(ty)) => Ok(ty),
-            Ok(None) => Err(self.fault(&near, &format!("undefined field '{name}'"))),
-            Err(()) => Err(self.fault(&near, &format!("type '{operand}' does not support field selection"))),
+    fn map(&mut self, map: &MapExpr, depth: usize) -> Ty {
+        let (mut key, mut value) = (None, None);
+        for entry in &map.entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else { continue };
+            let ty = self.expr(&entry.key, depth);
+            key = Some(self.join(key, ty));
+            let ty = self.expr(&entry.value, depth);
+            let ty = self.present(entry.value.id, ty, entry.optional);
+            value = Some(self.join(value, ty));
         }
+        let key = key.unwrap_or_else(|| self.known.fresh());
+        Ty::map(key, value.unwrap_or_else(|| self.known.fresh()))
     }
 
-    fn element<'p>(&self, range: Ty<'p>) -> Result<(Ty<'p>, Ty<'p>), String> {
-        match range {
-            Ty::List(element) => Ok((Ty::Int, *element)),
-            Ty::Map(key, value) => Ok((*key, *value)),
-            Ty::Dyn => Ok((Ty::Dyn, Ty::Dyn)),
+    fn comprehension(&mut self, loop_: &ComprehensionExpr, depth: usize) -> Ty {
+        let range = self.expr(&loop_.iter_range, depth);
+        let result = self.expr(&loop_.accu_init, depth);
+        let range = self.known.resolve(&range, false);
+        let (key, value) = match &range {
+            Ty::List(element) => (Ty::Int, (**element).clone()),
+            Ty::Map(key, value) => ((**key).clone(), (**value).clone()),
+            Ty::Dyn | Ty::Error | Ty::Param(_) => {
+                self.known.fits(&Ty::Dyn, &range);
+                (Ty::Dyn, Ty::Dyn)
+            }
             other => {
                 let message = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
-                Err(self.fault("", &message))
+                self.fault(loop_.iter_range.id, message);
+                (Ty::Error, Ty::Error)
+            }
+        };
+        let outside = self.scope.len();
+        self.scope.push((loop_.accu_var.clone(), result.clone()));
+        match &loop_.iter_var2 {
+            Some(second) => {
+                self.scope.push((loop_.iter_var.clone(), key));
+                self.scope.push((second.clone(), value));
+            }
+            None => {
+                let element = if matches!(range, Ty::List(_)) { value } else { key };
+                self.scope.push((loop_.iter_var.clone(), element));
             }
         }
+        self.expect(&loop_.loop_cond, &Ty::Bool, depth);
+        self.expect(&loop_.loop_step, &result, depth);
+        self.scope.truncate(outside + 1);
+        let ty = self.expr(&loop_.result, depth);
+        self.scope.truncate(outside);
+        self.known.resolve(&ty, false)
     }
 
-    fn comprehension<'p>(
-        &self,
-        loop_: &ComprehensionExpr,
-        vars: &Vars<'_, 'p>,
-        depth: usize,
-    ) -> Result<Ty<'p>, String> {
-        let range = self.expr(&loop_.iter_range, vars, depth)?;
-        let is_map = matches!(range, Ty::Map(..));
-        let (key, value) = self.element(range)?;
-        let item = if is_map { key } else { value };
-        let start = self.expr(&loop_.accu_init, vars, depth)?;
-        let accu = Vars { name: &loop_.accu_var, ty: start.clone(), parent: Some(vars) };
-        self.expr(&loop_.loop_cond, &accu, depth)?;
-        let step = Vars { name: &loop_.iter_var, ty: item, parent: Some(&accu) };
-        let grown = self.expr(&loop_.loop_step, &step, depth)?;
-        let result = Vars { name: &loop_.accu_var, ty: start.join(grown), parent: Some(vars) };
-        self.expr(&loop_.result, &result, depth)
-    }
-
-    fn call<'p>(&self, call: &CallExpr, vars: &Vars<'_, 'p>, depth: usize) -> Result<Ty<'p>, String> {
-        let name = call.func_name.as_str();
-        if let Some(ty) = self.special(call, vars, depth) {
-            return ty;
+    fn expect(&mut self, expr: &IdedExpr, ty: &Ty, depth: usize) {
+        let found = self.expr(expr, depth);
+        if !self.known.fits(ty, &found) {
+            self.mismatch(expr.id, ty, &found);
         }
-        if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice()) {
-            let operand = self.expr(operand, vars, depth)?;
-            let Expr::Literal(LiteralValue::String(field)) = &field.expr else {
-                return Err(self.fault("?", "unsupported optional field selection"));
+    }
+
+    fn call(&mut self, id: u64, call: &CallExpr, depth: usize) -> Ty {
+        let name = call.func_name.as_str();
+        if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(field_name)) = &field.expr
+        {
+            let ty = self.select(id, operand, field_name.inner(), true, depth);
+            self.types.insert(field.id, Ty::Text);
+            let overloads = vec!["select_optional_field"];
+            self.calls.insert(id, Called { name: name.to_owned(), overloads, is_member: false });
+            return self.known.resolve(&ty, false);
+        }
+        let args: Vec<Ty> = call.args.iter().map(|arg| self.expr(arg, depth)).collect();
+        let Some(target) = &call.target else {
+            let plain = name.strip_prefix('.').unwrap_or(name);
+            return match overloads::with(|all| all.get(plain).is_some()) {
+                true => self.resolve(id, plain, call, None, args),
+                false => self.undeclared(id, name),
             };
-            return Ok(match self.field(&operand, field.inner())? {
-                optional @ Ty::Optional(_) => optional,
-                ty => Ty::Optional(Box::new(ty)),
-            });
-        }
-        let namespace = call.target.as_deref().and_then(|target| match &target.expr {
-            Expr::Ident(ident) if NAMESPACES.contains(&ident.as_str()) && vars.get(ident).is_none() => {
-                Some(ident.as_str())
-            }
-            _ => None,
-        });
-        let target = match (&call.target, namespace) {
-            (Some(target), None) => Some(self.expr(target, vars, depth)?),
-            _ => None,
         };
-        let args = call.args.iter().map(|arg| match (&arg.expr, name) {
-            // What is put into a text may be of any type.
-            (Expr::List(list), "format") => {
-                list.elements.iter().try_for_each(|value| self.expr(value, vars, depth).map(drop))?;
-                Ok(Ty::List(Box::new(Ty::Dyn)))
-            }
-            _ => self.expr(arg, vars, depth),
-        });
-        let args: Vec<Ty<'p>> = args.collect::<Result<_, _>>()?;
-        if namespace.is_none()
-            && target.is_none()
-            && name.contains(['_', '@'])
-            && !name.contains(char::is_alphabetic)
-            || name == operators::IN
-            || name == operators::NOT_STRICTLY_FALSE
-        {
-            return operator_type(name, &args).ok_or_else(|| self.no_overload(name, None, &args));
+        let qualified = qualified_name(target).map(|space| format!("{space}.{name}"));
+        if let Some(name) = qualified.filter(|name| overloads::with(|all| all.get(name).is_some())) {
+            return self.resolve(id, &name, call, None, args);
         }
-        let qualified = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"));
-        if !signatures::is_known(&qualified) {
-            let message = format!("undeclared reference to '{name}' (in container '')");
-            return Err(self.call_fault(name, &message));
-        }
-        if let ("matches", Some(pattern)) = (name, call.args.last())
-            && let Expr::Literal(LiteralValue::String(pattern)) = &pattern.expr
-            && Pattern::new(pattern.inner()).fault().is_some()
-        {
-            return Err(self.call_fault(name, "invalid matches argument"));
-        }
-        signatures::result(&qualified, target.as_ref(), &args)
-            .ok_or_else(|| self.no_overload(&qualified, target.as_ref(), &args))
-    }
-
-    /// Macros that the parser leaves as calls.
-    fn special<'p>(
-        &self,
-        call: &CallExpr,
-        vars: &Vars<'_, 'p>,
-        depth: usize,
-    ) -> Option<Result<Ty<'p>, String>> {
-        let target = call.target.as_deref()?;
-        let ident = |expr: &IdedExpr| match &expr.expr {
-            Expr::Ident(name) => Some(name.clone()),
-            _ => None,
-        };
-        let name = call.func_name.as_str();
-        match (name, call.args.as_slice()) {
-            ("optMap" | "optFlatMap", [var, body]) => {
-                let var = ident(var)?;
-                let inner = match self.expr(target, vars, depth) {
-                    Ok(Ty::Optional(inner)) => *inner,
-                    Ok(Ty::Dyn) => Ty::Dyn,
-                    Ok(other) => return Some(Err(self.no_overload(name, Some(&other), &[]))),
-                    Err(fault) => return Some(Err(fault)),
-                };
-                let vars = Vars { name: &var, ty: inner, parent: Some(vars) };
-                let body = self.expr(body, &vars, depth);
-                Some(body.map(|ty| if name == "optMap" { Ty::Optional(Box::new(ty)) } else { ty }))
-            }
-            ("all" | "exists" | "existsOne" | "exists_one", [first, second, body])
-            | (
-                "transformList" | "transformMap" | "transformMapEntry",
-                [first, second, body] | [first, second, _, body],
-            ) => {
-                let (first, second) = (ident(first)?, ident(second)?);
-                Some(self.two_variables(call, target, (&first, &second), body, vars, depth))
-            }
-            _ => None,
+        let target = self.expr(target, depth);
+        match overloads::with(|all| all.get(name).is_some()) {
+            true => self.resolve(id, name, call, Some(target), args),
+            false => self.undeclared(id, name),
         }
     }
 
-    fn two_variables<'p>(
-        &self,
-        call: &CallExpr,
-        target: &IdedExpr,
-        (first, second): (&str, &str),
-        body: &IdedExpr,
-        vars: &Vars<'_, 'p>,
-        depth: usize,
-    ) -> Result<Ty<'p>, String> {
-        let (key, value) = self.element(self.expr(target, vars, depth)?)?;
-        let outer = Vars { name: first, ty: key.clone(), parent: Some(vars) };
-        let inner = Vars { name: second, ty: value, parent: Some(&outer) };
-        if let [_, _, filter, _] = call.args.as_slice() {
-            self.expr(filter, &inner, depth)?;
+    /// Finds the overloads that fit, and what they give.
+    fn resolve(&mut self, id: u64, name: &str, call: &CallExpr, target: Option<Ty>, args: Vec<Ty>) -> Ty {
+        let is_member = target.is_some();
+        if matches!(name, operators::LOGICAL_AND | operators::LOGICAL_OR) && !is_member {
+            return self.connect(id, name, call, &args);
         }
-        let body = self.expr(body, &inner, depth)?;
-        Ok(match call.func_name.as_str() {
-            "transformList" => Ty::List(Box::new(body)),
-            "transformMap" => Ty::Map(Box::new(key), Box::new(body)),
-            "transformMapEntry" => body,
-            _ => Ty::Bool,
-        })
+        let args: Vec<Ty> = target.into_iter().chain(args).collect();
+        let (mut found, mut result): (Vec<&'static str>, Option<Ty>) = (Vec::new(), None);
+        overloads::with(|all| {
+            let overloads = all.get(name).unwrap_or_default();
+            for overload in overloads.iter().filter(|overload| overload.is_member == is_member) {
+                let (wanted, gives) = self.instance(overload);
+                if !self.known.all_fit(&args, &wanted) {
+                    continue;
+                }
+                found.push(overload.id);
+                let gives = self.known.resolve(&gives, false);
+                result = Some(match result.take() {
+                    None => gives,
+                    Some(before) if before.is_dyn() || before.same(&gives) => before,
+                    Some(_) => Ty::Dyn,
+                });
+            }
+        });
+        let Some(result) = result else {
+            let mut shown: Vec<String> =
+                args.iter().map(|arg| self.known.resolve(arg, true).to_string()).collect();
+            let target = if is_member { format!("{}.", shown.remove(0)) } else { String::new() };
+            let applied = format!("{target}({})", shown.join(", "));
+            self.fault(id, format!("found no matching overload for '{name}' applied to '{applied}'"));
+            return Ty::Error;
+        };
+        self.calls.insert(id, Called { name: name.to_owned(), overloads: found, is_member });
+        result
+    }
+
+    /// What an overload takes and gives, with letters that are its own.
+    fn instance(&mut self, overload: &Overload) -> (Vec<Ty>, Ty) {
+        let by: BTreeMap<u32, Ty> =
+            overload.params.iter().map(|letter| (*letter, self.known.fresh())).collect();
+        let args = overload.args.iter().map(|arg| instantiate(arg, &by)).collect();
+        (args, instantiate(&overload.result, &by))
+    }
+
+    fn connect(&mut self, id: u64, name: &str, call: &CallExpr, args: &[Ty]) -> Ty {
+        let mut fits = true;
+        for (arg, ty) in call.args.iter().zip(args) {
+            if !self.known.fits(ty, &Ty::Bool) {
+                self.mismatch(arg.id, &Ty::Bool, ty);
+                fits = false;
+            }
+        }
+        let overload = if name == operators::LOGICAL_AND { "logical_and" } else { "logical_or" };
+        let called = Called { name: name.to_owned(), overloads: vec![overload], is_member: false };
+        self.calls.insert(id, called);
+        if fits { Ty::Bool } else { Ty::Error }
     }
 }
 
-fn literal_type<'p>(literal: &LiteralValue) -> Ty<'p> {
+/// `a.b.c`, if an expression is nothing else.
+fn qualified_name(expr: &IdedExpr) -> Option<String> {
+    match &expr.expr {
+        Expr::Ident(name) => Some(name.strip_prefix('.').unwrap_or(name).to_owned()),
+        Expr::Select(select) if !select.test => {
+            Some(format!("{}.{}", qualified_name(&select.operand)?, select.field))
+        }
+        _ => None,
+    }
+}
+
+fn literal_type(literal: &LiteralValue) -> Ty {
     match literal {
         LiteralValue::Boolean(_) => Ty::Bool,
         LiteralValue::Bytes(_) => Ty::Bytes,
@@ -328,80 +362,4 @@ fn literal_type<'p>(literal: &LiteralValue) -> Ty<'p> {
         LiteralValue::String(_) => Ty::Text,
         LiteralValue::UInt(_) => Ty::UInt,
     }
-}
-
-/// The type that an operator gives; `None` if it takes no such operands.
-fn operator_type<'p>(name: &str, args: &[Ty<'p>]) -> Option<Ty<'p>> {
-    let number = |ty: &Ty<'_>| matches!(ty, Ty::Int | Ty::UInt | Ty::Double);
-    Some(match (name, args) {
-        (operators::LOGICAL_AND | operators::LOGICAL_OR, [a, b]) => {
-            (a.is(&Ty::Bool) && b.is(&Ty::Bool)).then_some(Ty::Bool)?
-        }
-        (operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE, [a]) => {
-            a.is(&Ty::Bool).then_some(Ty::Bool)?
-        }
-        (operators::CONDITIONAL, [condition, a, b]) => {
-            (condition.is(&Ty::Bool) && a.fits(b)).then(|| a.clone().join(b.clone()))?
-        }
-        (operators::EQUALS | operators::NOT_EQUALS, [a, b]) => a.fits(b).then_some(Ty::Bool)?,
-        (
-            operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS,
-            [a, b],
-        ) => {
-            let ordered = |ty: &Ty<'_>| {
-                number(ty)
-                    || matches!(ty, Ty::Dyn | Ty::Bool | Ty::Text | Ty::Bytes | Ty::Duration | Ty::Timestamp)
-            };
-            let alike = a.fits(b) || (number(a) && number(b));
-            (ordered(a) && ordered(b) && alike).then_some(Ty::Bool)?
-        }
-        (operators::ADD, [a, b]) => match (a, b) {
-            (Ty::Dyn, other) | (other, Ty::Dyn) => other.clone(),
-            (Ty::Timestamp, Ty::Duration) | (Ty::Duration, Ty::Timestamp) => Ty::Timestamp,
-            (Ty::Int | Ty::UInt | Ty::Double | Ty::Text | Ty::Bytes | Ty::List(_) | Ty::Duration, _)
-                if a.fits(b) =>
-            {
-                a.clone().join(b.clone())
-            }
-            _ => return None,
-        },
-        (operators::SUBSTRACT, [a, b]) => match (a, b) {
-            (Ty::Dyn, other) | (other, Ty::Dyn) => other.clone(),
-            (Ty::Timestamp, Ty::Duration) => Ty::Timestamp,
-            (Ty::Timestamp, Ty::Timestamp) => Ty::Duration,
-            (Ty::Int | Ty::UInt | Ty::Double | Ty::Duration, _) if a.fits(b) => a.clone(),
-            _ => return None,
-        },
-        (operators::MULTIPLY | operators::DIVIDE, [a, b]) => match (a, b) {
-            (Ty::Dyn, other) | (other, Ty::Dyn) => other.clone(),
-            _ if number(a) && a.fits(b) => a.clone(),
-            _ => return None,
-        },
-        (operators::MODULO, [a, b]) => match (a, b) {
-            (Ty::Dyn, other) | (other, Ty::Dyn) => other.clone(),
-            (Ty::Int, Ty::Int) | (Ty::UInt, Ty::UInt) => a.clone(),
-            _ => return None,
-        },
-        (operators::NEGATE, [a]) => matches!(a, Ty::Int | Ty::Double | Ty::Dyn).then(|| a.clone())?,
-        (operators::IN, [a, b]) => match b {
-            Ty::Dyn => Ty::Bool,
-            Ty::List(element) => a.fits(element).then_some(Ty::Bool)?,
-            Ty::Map(key, _) => a.fits(key).then_some(Ty::Bool)?,
-            _ => return None,
-        },
-        (operators::INDEX | operators::OPT_INDEX, [of, key]) => {
-            let (of, optional) = match of {
-                Ty::Optional(inner) => (&**inner, true),
-                of => (of, name == operators::OPT_INDEX),
-            };
-            let value = match of {
-                Ty::Dyn => Ty::Dyn,
-                Ty::List(element) => key.is(&Ty::Int).then(|| (**element).clone())?,
-                Ty::Map(own, value) => key.fits(own).then(|| (**value).clone())?,
-                _ => return None,
-            };
-            if optional { Ty::Optional(Box::new(value)) } else { value }
-        }
-        _ => return None,
-    })
 }

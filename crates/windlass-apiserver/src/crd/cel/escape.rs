@@ -26,6 +26,11 @@ const KEYWORDS: [&str; 21] = [
 
 const ESCAPES: [(&str, &str); 4] = [("underscores", "__"), ("dot", "."), ("dash", "-"), ("slash", "/")];
 
+/// Whether CEL keeps a word for itself.
+pub(super) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+}
+
 /// The identifier of a property; `None` if it has none.
 pub(super) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {

@@ -1,8 +1,8 @@
 //! Running an expression, with a limit on how much work it may cause.
 //!
 //! The syntax tree is the `cel` crate's; the evaluation is our own, because work must be counted, objects must not
-//! be copied at each step, and values follow the schema. The costs are kube-apiserver's in kind: one for each name,
-//! selection and call, and for strings and lists by their length.
+//! be copied at each step, and values follow the schema. The costs are kube-apiserver's: one for each name and selection,
+//! ten for a list, and for a call by the sizes of what is passed (`spent`).
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -18,34 +18,66 @@ use crate::crd::pattern::Pattern;
 /// How much one rule may cost, as in kube-apiserver.
 pub(super) const CALL_COST_MAX: u64 = 1_000_000;
 
+/// How much one rule may make us do that costs nothing by kube-apiserver's figures, such as copying what it passes on.
+const WORK_MAX: u64 = 100 * CALL_COST_MAX;
+
+/// Which overload each call of an expression calls, by id.
+pub(super) type Overloads = HashMap<u64, &'static str>;
+
 /// What evaluations share: the cost so far, and compiled patterns.
-pub(super) struct Machine {
+pub(super) struct Machine<'m> {
     cost: Cell<u64>,
-    patterns: RefCell<HashMap<String, Rc<Pattern>>>,
+    work: Cell<u64>,
+    overloads: Option<&'m Overloads>,
+    patterns: &'m Patterns,
 }
 
-impl Machine {
-    pub(super) fn new() -> Machine {
-        Machine { cost: Cell::new(0), patterns: RefCell::default() }
+/// Patterns that have been compiled.
+#[derive(Default)]
+pub(super) struct Patterns(RefCell<HashMap<String, Rc<Pattern>>>);
+
+impl<'m> Machine<'m> {
+    /// A machine that starts anew. Without the overloads, calls cost as if nobody knew the types.
+    pub(super) fn new(patterns: &'m Patterns, overloads: Option<&'m Overloads>) -> Machine<'m> {
+        Machine { cost: Cell::new(0), work: Cell::new(0), overloads, patterns }
     }
 
     /// Evaluates an expression; the second value is its cost.
     pub(super) fn run<'a>(&self, expr: &'a IdedExpr, scope: &Scope<'_, 'a>) -> (Result<Val<'a>>, u64) {
-        self.cost.set(0);
         let result = self.eval(expr, scope);
         (result, self.cost.get())
     }
 
-    /// Counts work; an error once it is too much.
-    pub(super) fn charge(&self, cost: usize) -> Result<()> {
-        let cost = self.cost.get().saturating_add(cost as u64);
+    /// Counts costs; an error once they are too high.
+    pub(super) fn charge(&self, cost: u64) -> Result<()> {
+        let cost = self.cost.get().saturating_add(cost);
         self.cost.set(cost);
         if cost > CALL_COST_MAX { Err(Fault::Cost) } else { Ok(()) }
     }
 
+    /// Counts work that has no cost; an error once it is too much.
+    pub(super) fn work(&self, work: usize) -> Result<()> {
+        let work = self.work.get().saturating_add(work as u64);
+        self.work.set(work);
+        if work > WORK_MAX { Err(Fault::Cost) } else { Ok(()) }
+    }
+
+    /// Whether something that is about to be done can still be paid for.
+    pub(super) fn affords(&self, cost: usize) -> Result<()> {
+        match self.cost.get().saturating_add(cost as u64) > CALL_COST_MAX {
+            true => self.charge(cost as u64),
+            false => Ok(()),
+        }
+    }
+
+    /// The overload that a call calls; empty if nobody knows.
+    pub(super) fn overload(&self, id: u64) -> &'static str {
+        self.overloads.and_then(|overloads| overloads.get(&id)).copied().unwrap_or_default()
+    }
+
     /// The compiled form of a pattern.
     pub(super) fn pattern(&self, text: &str) -> Rc<Pattern> {
-        let mut patterns = self.patterns.borrow_mut();
+        let mut patterns = self.patterns.0.borrow_mut();
         patterns.entry(text.to_owned()).or_insert_with(|| Rc::new(Pattern::new(text))).clone()
     }
 
@@ -62,8 +94,10 @@ impl Machine {
                 }
             }
             Expr::Select(select) => {
-                self.charge(1)?;
                 let operand = self.eval(&select.operand, scope)?;
+                if !select.test {
+                    self.charge(1 + relative(&select.operand))?;
+                }
                 if let Val::Optional(inner) = &operand {
                     return select_optional(inner.as_deref(), &select.field, select.test);
                 }
@@ -74,7 +108,7 @@ impl Machine {
                 }
             }
             Expr::List(list) => {
-                self.charge(list.elements.len())?;
+                self.charge(if list.elements.iter().all(is_constant) { 0 } else { 10 })?;
                 let mut out = Vec::with_capacity(list.elements.len());
                 for (i, element) in list.elements.iter().enumerate() {
                     match (self.eval(element, scope)?, list.optional_indices.contains(&i)) {
@@ -85,7 +119,7 @@ impl Machine {
                 Ok(Val::list(out))
             }
             Expr::Map(map) => {
-                self.charge(map.entries.len())?;
+                self.charge(30)?;
                 let mut out = BTreeMap::new();
                 for entry in &map.entries {
                     let EntryExpr::MapEntry(entry) = &entry.expr else { return Err(Fault::NoOverload) };
@@ -100,7 +134,6 @@ impl Machine {
             }
             Expr::Comprehension(comprehension) => self.comprehend(comprehension, scope),
             Expr::Call(call) => {
-                self.charge(1)?;
                 let args = call.args.as_slice();
                 match (call.func_name.as_str(), args) {
                     (operators::LOGICAL_AND, [left, right]) => self.connect(left, right, false, scope),
@@ -110,11 +143,15 @@ impl Machine {
                         Val::Bool(false) => self.eval(no, scope),
                         _ => Err(Fault::NoOverload),
                     },
-                    (operators::NOT_STRICTLY_FALSE, [inner]) => match self.eval(inner, scope) {
-                        Err(Fault::Cost) => Err(Fault::Cost),
-                        result => Ok(Val::Bool(!matches!(result, Ok(Val::Bool(false))))),
-                    },
+                    (operators::NOT_STRICTLY_FALSE, [inner]) => {
+                        self.charge(1)?;
+                        match self.eval(inner, scope) {
+                            Err(Fault::Cost) => Err(Fault::Cost),
+                            result => Ok(Val::Bool(!matches!(result, Ok(Val::Bool(false))))),
+                        }
+                    }
                     (operators::OPT_SELECT, [operand, field]) => {
+                        self.charge(1 + relative(operand))?;
                         let operand = self.eval(operand, scope)?;
                         let Val::Text(field) = self.eval(field, scope)? else {
                             return Err(Fault::NoOverload);
@@ -124,7 +161,36 @@ impl Machine {
                             value => select_optional(Some(value), &field, false),
                         }
                     }
-                    _ => functions::call(self, call, scope),
+                    (name @ ("or" | "orValue"), [other]) if call.target.is_some() => {
+                        // What is not needed is not asked for.
+                        let target =
+                            call.target.as_deref().map(|target| self.eval(target, scope)).transpose()?;
+                        match (target, name) {
+                            (Some(Val::Optional(Some(inner))), "orValue") => Ok((*inner).clone()),
+                            (Some(found @ Val::Optional(Some(_))), _) => Ok(found),
+                            (Some(Val::Optional(None)), _) => self.eval(other, scope),
+                            _ => Err(Fault::NoOverload),
+                        }
+                    }
+                    (name @ (operators::INDEX | operators::OPT_INDEX), [of, key]) => {
+                        // A name that is looked up by is a part of the way, and is paid for with it.
+                        let is_way = !matches!(key.expr, Expr::Literal(_)) && relative(key) == 0;
+                        self.charge(u64::from(!is_way) + relative(of))?;
+                        let (of, key) = (self.eval(of, scope)?, self.eval(key, scope)?);
+                        functions::index_by(name, &of, &key)
+                    }
+                    (operators::IN, [value, IdedExpr { expr: Expr::List(list), .. }])
+                        if list.elements.iter().all(is_constant) =>
+                    {
+                        // Such a list is looked up, not gone through.
+                        let value = self.eval(value, scope)?;
+                        let mut found = false;
+                        for element in &list.elements {
+                            found = found || value.equals(&self.eval(element, scope)?)?;
+                        }
+                        Ok(Val::Bool(found))
+                    }
+                    _ => functions::call(self, expr.id, call, scope),
                 }
             }
             Expr::Struct(_) | Expr::Unspecified => Err(Fault::NoOverload),
@@ -158,17 +224,28 @@ impl Machine {
 
     fn comprehend<'a>(&self, loop_: &'a ComprehensionExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
         let range = self.eval(&loop_.iter_range, scope)?;
-        let items = match range.type_name() {
-            "map" => range.keys()?,
-            _ => range.elements()?,
-        };
+        let is_map = range.type_name() == "map";
+        let items = if is_map { range.keys()? } else { range.elements()? };
         let result = Scope::with(scope, &loop_.accu_var, self.eval(&loop_.accu_init, scope)?);
-        for item in items {
-            self.charge(1)?;
+        for (i, item) in items.into_iter().enumerate() {
+            self.work(1)?;
             if !matches!(self.eval(&loop_.loop_cond, &result)?, Val::Bool(true)) {
                 break;
             }
-            let step = Scope::with(&result, &loop_.iter_var, item);
+            let Some(second) = &loop_.iter_var2 else {
+                let step = Scope::with(&result, &loop_.iter_var, item);
+                self.step(&loop_.loop_step, &loop_.accu_var, &step, &result)?;
+                continue;
+            };
+            let (key, value) = match is_map {
+                true => {
+                    let value = range.index(&item)?.unwrap_or(Val::Null);
+                    (item, value)
+                }
+                false => (Val::Int(i64::try_from(i).unwrap_or(i64::MAX)), item),
+            };
+            let first = Scope::with(&result, &loop_.iter_var, key);
+            let step = Scope::with(&first, second, value);
             self.step(&loop_.loop_step, &loop_.accu_var, &step, &result)?;
         }
         self.eval(&loop_.result, &result)
@@ -184,7 +261,7 @@ impl Machine {
     ) -> Result<()> {
         let is_result = |expr: &IdedExpr| matches!(&expr.expr, Expr::Ident(name) if name == result_name);
         if is_result(expr) {
-            return Ok(());
+            return self.charge(1);
         }
         if let Expr::Call(call) = &expr.expr {
             match (call.func_name.as_str(), call.args.as_slice()) {
@@ -196,12 +273,21 @@ impl Machine {
                 }
                 (operators::ADD, [left, right]) if is_result(left) && matches!(right.expr, Expr::List(_)) => {
                     let added = self.eval(right, scope)?.elements()?;
-                    self.charge(added.len())?;
+                    // The name, and the sum.
+                    self.charge(2)?;
                     if let Val::List(list) = &mut *result.value.borrow_mut() {
                         Rc::make_mut(list).extend(added);
                         return Ok(());
                     }
                     return Err(Fault::NoOverload);
+                }
+                (super::macros::MAP_INSERT, [map, rest @ ..]) if is_result(map) => {
+                    let rest = rest.iter().map(|arg| self.eval(arg, scope)).collect::<Result<Vec<_>>>()?;
+                    self.charge(2)?;
+                    let map = result.value.replace(Val::Null);
+                    let map = functions::insert(map, &rest)?;
+                    result.value.replace(map);
+                    return Ok(());
                 }
                 _ => {}
             }
@@ -210,6 +296,22 @@ impl Machine {
         *result.value.borrow_mut() = value;
         Ok(())
     }
+}
+
+/// What it costs that a way does not begin at a name: one, for what it begins at.
+fn relative(operand: &IdedExpr) -> u64 {
+    match &operand.expr {
+        Expr::Ident(_) | Expr::Select(_) => 0,
+        Expr::Call(call) => {
+            let ways = [operators::INDEX, operators::OPT_INDEX, operators::OPT_SELECT];
+            u64::from(!ways.contains(&call.func_name.as_str()))
+        }
+        _ => 1,
+    }
+}
+
+fn is_constant(expr: &IdedExpr) -> bool {
+    matches!(expr.expr, Expr::Literal(_))
 }
 
 fn select_optional<'a>(inner: Option<&Val<'a>>, field: &str, test: bool) -> Result<Val<'a>> {

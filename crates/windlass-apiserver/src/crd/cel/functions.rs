@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
+use cel::common::ast::{CallExpr, Expr, operators};
 
 use super::eval::{Machine, Scope, order};
-use super::library;
 use super::value::{Fault, Result, Text, Val};
+use super::{library, macros, spent};
 use crate::crd::{duration, text};
 
 /// Names that qualify functions: `sets.contains(a, b)`.
@@ -21,14 +21,16 @@ pub(super) fn type_named<'a>(name: &str) -> Option<Val<'a>> {
 }
 
 /// Calls an operator or a function.
-pub(super) fn call<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
+pub(super) fn call<'a>(
+    machine: &Machine<'_>,
+    id: u64,
+    call: &'a CallExpr,
+    scope: &Scope<'_, 'a>,
+) -> Result<Val<'a>> {
     let name = call.func_name.as_str();
-    if let Some(value) = special(machine, call, scope) {
-        return value;
-    }
     let namespace = call.target.as_deref().and_then(|target| match &target.expr {
         Expr::Ident(ident) if NAMESPACES.contains(&ident.as_str()) && scope.get(ident).is_none() => {
-            Some(ident)
+            Some(ident.as_str())
         }
         _ => None,
     });
@@ -37,10 +39,25 @@ pub(super) fn call<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 
         _ => None,
     };
     let args: Vec<Val<'a>> = call.args.iter().map(|arg| machine.eval(arg, scope)).collect::<Result<_>>()?;
-    let own = match (namespace.map(String::as_str), &target) {
-        (Some("optional"), _) => optional(name, &args),
+    let value = apply(machine, namespace, name, target.as_ref(), &args)?;
+    let qualified = namespace.map(|namespace| format!("{namespace}.{name}"));
+    let args: Vec<Val<'a>> = target.into_iter().chain(args).collect();
+    let overload = machine.overload(id);
+    machine.charge(spent::call(qualified.as_deref().unwrap_or(name), overload, &args, &value))?;
+    Ok(value)
+}
+
+fn apply<'a>(
+    machine: &Machine<'_>,
+    namespace: Option<&str>,
+    name: &str,
+    target: Option<&Val<'a>>,
+    args: &[Val<'a>],
+) -> Result<Val<'a>> {
+    let own = match (namespace, target) {
+        (Some("optional"), _) => optional(name, args),
         (Some("format"), _) if name == "named" => {
-            let found = library::call(Some("format"), name, None, &args);
+            let found = library::call(Some("format"), name, None, args);
             Some(found.map(|format| {
                 Val::Optional(match format {
                     Val::Null => None,
@@ -48,25 +65,25 @@ pub(super) fn call<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 
                 })
             }))
         }
-        (Some("lists"), _) => match (name, args.as_slice()) {
+        (Some("lists"), _) => match (name, args) {
             // Nothing but the cost keeps the list from filling all memory.
             ("range", [Val::Int(size)]) => {
-                let cost = machine.charge(usize::try_from(*size).unwrap_or_default());
+                let cost = machine.affords(usize::try_from(*size).unwrap_or_default());
                 Some(cost.map(|()| Val::list((0..*size).map(Val::Int).collect())))
             }
             _ => None,
         },
         (Some(_), _) => None,
-        (None, Some(target)) => method(machine, name, target, &args),
-        (None, None) => operator(machine, name, &args).or_else(|| convert(name, &args)),
+        (None, Some(target)) => method(machine, name, target, args),
+        (None, None) => operator(machine, name, args).or_else(|| convert(name, args)),
     };
     if let Some(value) = own {
         return value;
     }
-    let volume: usize = target.iter().chain(&args).map(volume).sum();
-    machine.charge(volume)?;
-    let value = library::call(namespace.map(String::as_str), name, target.as_ref(), &args)?;
-    machine.charge(self::volume(&value))?;
+    let volume: usize = target.into_iter().chain(args).map(volume).sum();
+    machine.work(volume)?;
+    let value = library::call(namespace, name, target, args)?;
+    machine.work(self::volume(&value))?;
     Ok(value)
 }
 
@@ -91,111 +108,9 @@ fn json_volume(value: &serde_json::Value) -> usize {
     }
 }
 
-/// Macros that the parser leaves as calls: their arguments are not evaluated before the call.
-fn special<'a>(machine: &Machine, call: &'a CallExpr, scope: &Scope<'_, 'a>) -> Option<Result<Val<'a>>> {
-    let target = call.target.as_deref()?;
-    match (call.func_name.as_str(), call.args.as_slice()) {
-        ("optMap", [var, body]) => Some(opt_map(machine, target, var, body, false, scope)),
-        ("optFlatMap", [var, body]) => Some(opt_map(machine, target, var, body, true, scope)),
-        ("all" | "exists" | "existsOne" | "exists_one", [first, second, body])
-        | ("transformList" | "transformMap" | "transformMapEntry", [first, second, body]) => {
-            let vars = (ident(first)?, ident(second)?);
-            Some(two_variables(machine, call, target, vars, None, body, scope))
-        }
-        ("transformList" | "transformMap" | "transformMapEntry", [first, second, filter, body]) => {
-            let vars = (ident(first)?, ident(second)?);
-            Some(two_variables(machine, call, target, vars, Some(filter), body, scope))
-        }
-        _ => None,
-    }
-}
-
-fn ident(expr: &IdedExpr) -> Option<&str> {
-    if let Expr::Ident(name) = &expr.expr { Some(name) } else { None }
-}
-
-fn opt_map<'a>(
-    machine: &Machine,
-    target: &'a IdedExpr,
-    var: &'a IdedExpr,
-    body: &'a IdedExpr,
-    flat: bool,
-    scope: &Scope<'_, 'a>,
-) -> Result<Val<'a>> {
-    let Val::Optional(inner) = machine.eval(target, scope)? else { return Err(Fault::NoOverload) };
-    let name = ident(var).ok_or(Fault::NoOverload)?;
-    let Some(value) = inner else { return Ok(Val::Optional(None)) };
-    let scope = Scope::with(scope, name, (*value).clone());
-    let value = machine.eval(body, &scope)?;
-    Ok(if flat { value } else { Val::Optional(Some(Rc::new(value))) })
-}
-
-/// Loops over index and element, or key and value.
-fn two_variables<'a>(
-    machine: &Machine,
-    call: &'a CallExpr,
-    target: &'a IdedExpr,
-    (first, second): (&'a str, &'a str),
-    filter: Option<&'a IdedExpr>,
-    body: &'a IdedExpr,
-    scope: &Scope<'_, 'a>,
-) -> Result<Val<'a>> {
-    let range = machine.eval(target, scope)?;
-    let keys: Vec<Val<'a>> = match range.type_name() {
-        "map" => range.keys()?,
-        _ => (0..i64::try_from(range.size()?).unwrap_or(i64::MAX)).map(Val::Int).collect(),
-    };
-    let name = call.func_name.as_str();
-    let (mut hits, mut list, mut map) = (0, Vec::new(), std::collections::BTreeMap::new());
-    let mut fault = None;
-    for key in keys {
-        machine.charge(1)?;
-        let value = range.index(&key)?.unwrap_or(Val::Null);
-        let outer = Scope::with(scope, first, key.clone());
-        let inner = Scope::with(&outer, second, value);
-        if let Some(filter) = filter
-            && !matches!(machine.eval(filter, &inner)?, Val::Bool(true))
-        {
-            continue;
-        }
-        let result = machine.eval(body, &inner);
-        match (name, result) {
-            (_, Err(Fault::Cost)) => return Err(Fault::Cost),
-            ("all", Ok(Val::Bool(false))) => return Ok(Val::Bool(false)),
-            ("exists", Ok(Val::Bool(true))) => return Ok(Val::Bool(true)),
-            ("existsOne" | "exists_one", Ok(Val::Bool(true))) => hits += 1,
-            ("transformList", Ok(value)) => list.push(value),
-            ("transformMap", Ok(value)) => drop(map.insert(key.key()?, value)),
-            ("transformMapEntry", Ok(entries)) => {
-                for key in entries.keys()? {
-                    let value = entries.index(&key)?.unwrap_or(Val::Null);
-                    if map.insert(key.key()?, value).is_some() {
-                        return Err(Fault::other("insert failed: key already exists"));
-                    }
-                }
-            }
-            ("all" | "exists", Err(found)) => drop(fault.get_or_insert(found)),
-            (_, Err(found)) => return Err(found),
-            _ => {}
-        }
-    }
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    Ok(match name {
-        "all" => Val::Bool(true),
-        "exists" => Val::Bool(false),
-        "transformList" => Val::list(list),
-        "transformMap" | "transformMapEntry" => Val::Map(Rc::new(map)),
-        _ => Val::Bool(hits == 1),
-    })
-}
-
-fn operator<'a>(machine: &Machine, name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
-    let compare = |is: fn(Ordering) -> bool, a: &Val<'a>, b: &Val<'a>| {
-        machine.charge(volume(a).min(volume(b)))?;
-        order(a, b).map(|order| Val::Bool(is(order)))
-    };
+fn operator<'a>(machine: &Machine<'_>, name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+    let compare =
+        |is: fn(Ordering) -> bool, a: &Val<'a>, b: &Val<'a>| order(a, b).map(|order| Val::Bool(is(order)));
     Some(match (name, args) {
         (operators::EQUALS, [a, b]) => equal(machine, a, b).map(Val::Bool),
         (operators::NOT_EQUALS, [a, b]) => equal(machine, a, b).map(|same| Val::Bool(!same)),
@@ -211,12 +126,7 @@ fn operator<'a>(machine: &Machine, name: &str, args: &[Val<'a>]) -> Option<Resul
             arithmetic(name, a, b)
         }
         (operators::IN, [a, b]) => contained(machine, a, b),
-        (operators::INDEX, [of, key]) => index(of, key),
-        (operators::OPT_INDEX, [of, key]) => match of {
-            Val::Optional(None) => Ok(Val::Optional(None)),
-            Val::Optional(Some(inner)) => inner.index(key).map(|value| Val::Optional(value.map(Rc::new))),
-            _ => of.index(key).map(|value| Val::Optional(value.map(Rc::new))),
-        },
+        (macros::MAP_INSERT, [map, rest @ ..]) => insert(map.clone(), rest),
         (name, _) if name.contains('_') && !name.contains(|c: char| c.is_ascii_alphanumeric()) => {
             Err(Fault::NoOverload)
         }
@@ -224,8 +134,38 @@ fn operator<'a>(machine: &Machine, name: &str, args: &[Val<'a>]) -> Option<Resul
     })
 }
 
-fn equal<'a>(machine: &Machine, a: &Val<'a>, b: &Val<'a>) -> Result<bool> {
-    machine.charge(volume(a).min(volume(b)))?;
+/// A map with an entry more, or with those of another map. None may be there already.
+pub(super) fn insert<'a>(map: Val<'a>, entries: &[Val<'a>]) -> Result<Val<'a>> {
+    let Val::Map(mut map) = map else { return Err(Fault::NoOverload) };
+    let entries = match entries {
+        [key, value] => vec![(key.clone(), value.clone())],
+        [other] => {
+            let value = |key: Val<'a>| Ok((key.clone(), other.index(&key)?.unwrap_or(Val::Null)));
+            other.keys()?.into_iter().map(value).collect::<Result<Vec<_>>>()?
+        }
+        _ => return Err(Fault::NoOverload),
+    };
+    for (key, value) in entries {
+        let shown = key_text(&key);
+        if Rc::make_mut(&mut map).insert(key.key()?, value).is_some() {
+            return Err(Fault::other(format!("insert failed: key {shown} already exists")));
+        }
+    }
+    Ok(Val::Map(map))
+}
+
+/// The elements of a list in the order of their keys.
+fn sort_by<'a>(list: &Val<'a>, keys: &Val<'a>) -> Result<Val<'a>> {
+    let mut pairs: Vec<(Val<'a>, Val<'a>)> = keys.elements()?.into_iter().zip(list.elements()?).collect();
+    if pairs.iter().any(|(key, _)| key.compare(key).is_none()) {
+        return Err(Fault::NoOverload);
+    }
+    pairs.sort_by(|(a, _), (b, _)| a.compare(b).unwrap_or(Ordering::Equal));
+    Ok(Val::list(pairs.into_iter().map(|(_, value)| value).collect()))
+}
+
+fn equal<'a>(machine: &Machine<'_>, a: &Val<'a>, b: &Val<'a>) -> Result<bool> {
+    machine.work(volume(a).min(volume(b)))?;
     a.equals(b)
 }
 
@@ -233,23 +173,23 @@ fn checked(value: Option<Val<'_>>) -> Result<Val<'_>> {
     value.ok_or_else(|| Fault::other("integer overflow"))
 }
 
-fn add<'a>(machine: &Machine, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
+fn add<'a>(machine: &Machine<'_>, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => checked(a.checked_add(*b).map(Val::Int)),
         (Val::UInt(a), Val::UInt(b)) => checked(a.checked_add(*b).map(Val::UInt)),
         (Val::Double(a), Val::Double(b)) => Ok(Val::Double(a + b)),
         (Val::Text(a), Val::Text(b)) => {
-            machine.charge((a.len() + b.len()) / 10)?;
+            machine.affords((a.len() + b.len()) / 10)?;
             Ok(Val::text(format!("{}{}", &**a, &**b)))
         }
         (Val::Bytes(a), Val::Bytes(b)) => {
-            machine.charge((a.len() + b.len()) / 10)?;
+            machine.affords((a.len() + b.len()) / 10)?;
             Ok(Val::Bytes([&**a, &**b].concat().into()))
         }
         (Val::Foreign(a), Val::Foreign(b)) => foreign(a.clone() + b.clone()),
         _ => {
             let (mut left, right) = (a.elements()?, b.elements()?);
-            machine.charge(left.len() + right.len())?;
+            machine.work(left.len() + right.len())?;
             let props = a.list_props().filter(|props| props.is_list("set") || props.is_list("map"));
             for value in right {
                 let place = match props.and_then(|props| props.list_type.as_deref()) {
@@ -322,7 +262,7 @@ fn arithmetic<'a>(name: &str, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
     }
 }
 
-fn contained<'a>(machine: &Machine, value: &Val<'a>, container: &Val<'a>) -> Result<Val<'a>> {
+fn contained<'a>(machine: &Machine<'_>, value: &Val<'a>, container: &Val<'a>) -> Result<Val<'a>> {
     if container.type_name() == "map" {
         let found = match (container, value) {
             (Val::Map(_), _) | (_, Val::Text(_)) => container.index(value)?.is_some(),
@@ -331,7 +271,7 @@ fn contained<'a>(machine: &Machine, value: &Val<'a>, container: &Val<'a>) -> Res
         return Ok(Val::Bool(found));
     }
     for element in container.elements()? {
-        machine.charge(1)?;
+        machine.work(1)?;
         if value.equals(&element)? {
             return Ok(Val::Bool(true));
         }
@@ -339,20 +279,35 @@ fn contained<'a>(machine: &Machine, value: &Val<'a>, container: &Val<'a>) -> Res
     Ok(Val::Bool(false))
 }
 
+fn key_text(key: &Val<'_>) -> String {
+    match key {
+        Val::Text(text) => text.to_string(),
+        Val::Int(value) => value.to_string(),
+        Val::UInt(value) => value.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// What stands at a key; with `[?` as an optional.
+pub(super) fn index_by<'a>(operator: &str, of: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>> {
+    if operator == operators::INDEX {
+        return index(of, key);
+    }
+    match of {
+        Val::Optional(None) => Ok(Val::Optional(None)),
+        Val::Optional(Some(inner)) => inner.index(key).map(|value| Val::Optional(value.map(Rc::new))),
+        _ => of.index(key).map(|value| Val::Optional(value.map(Rc::new))),
+    }
+}
+
 fn index<'a>(of: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>> {
     if let Val::Optional(inner) = of {
         let found = inner.as_ref().map(|inner| inner.index(key)).transpose()?.flatten();
         return Ok(Val::Optional(found.map(Rc::new)));
     }
-    let shown = |key: &Val<'_>| match key {
-        Val::Text(text) => text.to_string(),
-        Val::Int(value) => value.to_string(),
-        Val::UInt(value) => value.to_string(),
-        _ => String::new(),
-    };
     let missing = || match of.type_name() {
-        "list" => Fault::other(format!("index out of bounds: {}", shown(key))),
-        _ => Fault::other(format!("no such key: {}", shown(key))),
+        "list" => Fault::other(format!("index out of bounds: {}", key_text(key))),
+        _ => Fault::other(format!("no such key: {}", key_text(key))),
     };
     of.index(key)?.ok_or_else(missing)
 }
@@ -376,36 +331,48 @@ fn optional<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
     })))
 }
 
-fn method<'a>(machine: &Machine, name: &str, target: &Val<'a>, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
+fn method<'a>(
+    machine: &Machine<'_>,
+    name: &str,
+    target: &Val<'a>,
+    args: &[Val<'a>],
+) -> Option<Result<Val<'a>>> {
     if let Val::Optional(inner) = target {
         return Some(match (name, args) {
             ("hasValue", []) => Ok(Val::Bool(inner.is_some())),
             ("value", []) => {
                 inner.as_deref().cloned().ok_or_else(|| Fault::other("optional.none() dereference"))
             }
-            ("orValue", [other]) => Ok(inner.as_deref().unwrap_or(other).clone()),
-            ("or", [other]) => Ok(if inner.is_some() { target.clone() } else { other.clone() }),
             _ => Err(Fault::NoOverload),
         });
     }
     Some(match (name, target, args) {
+        // What is no address is no argument either.
+        ("containsIP" | "containsCIDR", _, [Val::Text(_)]) => {
+            let parse = if name == "containsIP" { "isIP" } else { "isCIDR" };
+            match library::call(None, parse, None, args) {
+                Ok(Val::Bool(true)) => return None,
+                _ => Err(Fault::NoOverload),
+            }
+        }
+        (macros::SORT_BY_KEYS, _, [keys]) => sort_by(target, keys),
         ("size", _, []) => size(machine, target),
         ("contains", Val::Text(text), [Val::Text(part)]) => {
-            machine.charge(text.len() / 10).map(|()| Val::Bool(text.contains(&**part)))
+            machine.work(text.len() / 10).map(|()| Val::Bool(text.contains(&**part)))
         }
         ("startsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.starts_with(&**part))),
         ("endsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.ends_with(&**part))),
         ("matches", Val::Text(text), [Val::Text(pattern)]) => matches(machine, text, pattern),
         ("replace", Val::Text(text), [Val::Text(_), Val::Text(with), ..]) => {
             // The library would build the result first; it may be as large as the product of the two.
-            if let Err(fault) = machine.charge((text.len() + 1).saturating_mul(with.len()) / 10) {
+            if let Err(fault) = machine.affords((text.len() + 1).saturating_mul(with.len()) / 10) {
                 return Some(Err(fault));
             }
             return None;
         }
         ("join", _, [Val::Text(separator)]) => {
             let elements = target.size().unwrap_or_default();
-            if let Err(fault) = machine.charge(elements.saturating_mul(separator.len()) / 10) {
+            if let Err(fault) = machine.affords(elements.saturating_mul(separator.len()) / 10) {
                 return Some(Err(fault));
             }
             return None;
@@ -419,15 +386,15 @@ fn method<'a>(machine: &Machine, name: &str, target: &Val<'a>, args: &[Val<'a>])
     })
 }
 
-fn size<'a>(machine: &Machine, value: &Val<'a>) -> Result<Val<'a>> {
+fn size<'a>(machine: &Machine<'_>, value: &Val<'a>) -> Result<Val<'a>> {
     if let Val::Text(text) = value {
-        machine.charge(text.len() / 10)?;
+        machine.work(text.len() / 10)?;
     }
     Ok(Val::Int(i64::try_from(value.size()?).unwrap_or(i64::MAX)))
 }
 
-fn matches<'a>(machine: &Machine, text: &Text<'a>, pattern: &str) -> Result<Val<'a>> {
-    machine.charge((1 + text.len() / 10).saturating_mul(1 + pattern.len() / 4))?;
+fn matches<'a>(machine: &Machine<'_>, text: &Text<'a>, pattern: &str) -> Result<Val<'a>> {
+    machine.affords((text.len() / 10).saturating_mul(pattern.len() / 4))?;
     let pattern = machine.pattern(pattern);
     match pattern.fault() {
         Some(fault) => Err(Fault::other(format!("error parsing regexp: {fault}"))),
@@ -484,12 +451,26 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
         ("timestamp", Val::Text(text)) => {
             library::timestamp(text).map_err(|_| parse("google.protobuf.Timestamp"))
         }
+        ("timestamp", Val::Int(seconds)) => match jiff::Timestamp::from_second(*seconds) {
+            Ok(time) => library::timestamp(&time.to_string()),
+            Err(_) => Err(Fault::other("timestamp overflow")),
+        },
+        ("duration", Val::Int(_)) => {
+            Err(Fault::other("type conversion error from 'int' to 'google.protobuf.Duration'"))
+        }
         ("duration", Val::Text(text)) => match duration::parse(text) {
             Some(nanos) => library::duration(nanos),
             None => Err(parse("google.protobuf.Duration")),
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
         ("quantity", Val::Text(text)) => quantity(text),
+        ("ip", Val::Text(text)) => match text.parse::<std::net::IpAddr>() {
+            Err(_) if !text.contains(['.', ':', '%']) => Err(Fault::other(format!(
+                "IP Address {0:?} parse error during conversion from string: ParseAddr({0:?}): unable to parse IP",
+                &**text
+            ))),
+            _ => return None,
+        },
         _ => return None,
     })
 }
@@ -499,7 +480,9 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
 fn quantity<'a>(text: &str) -> Result<Val<'a>> {
     const DIGITS_MAX: usize = 28;
     let Ok(canonical) = crate::codec::scalar::quantity::canonical(text) else {
-        return library::call(None, "quantity", None, &[Val::text(text)]);
+        return Err(Fault::other(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ));
     };
     let whole = canonical.trim_start_matches('-');
     let digits = whole.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,35 +1,48 @@
 //! Rules in CEL (`x-kubernetes-validations`).
 //!
 //! ```text
-//! rule text ── cel's parser → check (names, fields, operators against the schema) → Compiled
+//! rule text ── lex, parse, macros → check (types against decl, which is the schema) → estimate → Compiled
 //! object ── walk along the schema → eval, with `self` and `oldSelf` → field errors
 //! ```
 //!
 //! A rule that looks at `oldSelf` runs only on update, and only where the older value can be found: through objects
-//! and maps, and through lists that are maps. Work is bounded: a rule may cost [`eval::CALL_COST_MAX`], all rules of
-//! an object together [`OBJECT_COST_MAX`].
+//! and maps, and through lists that are maps. Work is bounded twice. When a definition is created, the most that a rule
+//! can cost is estimated from the schema ([`RULE_ESTIMATE_MAX`], [`SCHEMA_ESTIMATE_MAX`]). When an object is written, a
+//! rule may cost [`eval::CALL_COST_MAX`], all rules of an object together [`OBJECT_COST_MAX`].
 //!
-//! Not here: the estimate of costs when a definition is created, and overloads of library functions beyond their
-//! names and numbers of arguments.
+//! Not here: messages of protobuf as literals, such as `google.protobuf.Timestamp{}`.
 
 mod check;
+mod decl;
 mod depth;
 mod escape;
+mod estimate;
 mod eval;
 mod functions;
+mod issue;
+mod lex;
 mod library;
-mod signatures;
+mod library_cost;
+mod literals;
+mod macros;
+mod overloads;
+mod parse;
+mod range;
+mod spent;
 mod types;
+mod unify;
 mod value;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use cel::IdedExpr;
-use cel::parser::Parser;
 use serde_json::{Value, json};
 
-use self::check::check;
-use self::eval::{Machine, Scope};
+use self::check::{Checked, check};
+use self::decl::Decl;
+use self::eval::{Machine, Overloads, Patterns, Scope};
+use self::parse::{Parsed, parse};
 use self::types::Ty;
 use self::value::{Fault, Val};
 use super::correlate::{self, Old};
@@ -40,8 +53,11 @@ use crate::field::{Error, Errors, Path, Reason};
 /// How much all rules may cost for one object, as in kube-apiserver.
 const OBJECT_COST_MAX: u64 = 10_000_000;
 
-/// How long an expression may be, in bytes.
-const SOURCE_MAX: usize = 64 << 10;
+/// How much one rule may cost by estimate, for all places of an object where it can run.
+const RULE_ESTIMATE_MAX: u64 = 10_000_000;
+
+/// How much all rules of a schema may cost by estimate.
+const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
 
 /// How long a message may be that an expression gives, in bytes.
 const MESSAGE_MAX: usize = 5 << 10;
@@ -60,63 +76,139 @@ pub(super) struct Rules {
 #[derive(Clone, Debug)]
 struct Compiled {
     rule: Rule,
-    expr: IdedExpr,
-    message: Option<IdedExpr>,
+    expr: Program,
+    message: Option<Program>,
     uses_old_self: bool,
     /// Where to report, below the value that is checked; empty for the value itself.
     at: String,
 }
 
-/// Why a rule does not compile.
-#[derive(Debug)]
-enum CompileError {
-    Rule(String),
-    Message(String),
+/// An expression, ready to run.
+#[derive(Clone, Debug)]
+struct Program {
+    expr: IdedExpr,
+    overloads: Overloads,
+    /// The most that it can cost.
+    estimate: u64,
+}
+
+/// What came of compiling a rule. What is wrong with the message says nothing of the rule.
+struct Outcome {
+    uses_old_self: bool,
+    rule: Result<Program, String>,
+    message: Option<Result<Program, String>>,
+}
+
+/// The estimates of rules and messages so far, by where they stand.
+#[derive(Debug, Default)]
+pub(super) struct Estimates(Vec<(String, u64)>);
+
+impl Estimates {
+    /// Takes over what was found elsewhere in the schema.
+    pub(super) fn append(&mut self, mut other: Estimates) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Reports rules that are too expensive together. `path` is the schema's.
+    pub(super) fn check(self, path: &Path<'_>, errors: &mut Errors) {
+        let total = self.0.iter().fold(0u64, |total, (_, cost)| total.saturating_add(*cost));
+        if total <= SCHEMA_ESTIMATE_MAX {
+            return;
+        }
+        let mut most: Vec<(String, u64)> =
+            self.0.into_iter().filter(|(_, cost)| *cost >= SCHEMA_ESTIMATE_MAX / 100).collect();
+        most.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
+        for (field, _) in most.into_iter().take(4) {
+            let message = "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+            errors.0.push(Error { reason: Reason::Forbidden, field, message: message.into() });
+        }
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        errors.forbidden(path, &too_expensive(what, total, SCHEMA_ESTIMATE_MAX));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it is shown with a few digits")]
+fn too_expensive(what: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = match factor {
+        _ if factor > 100.0 => "more than 100x".to_owned(),
+        _ if factor < 1.5 => format!("{factor:.6}x"),
+        _ => format!("{factor:.1}x"),
+    };
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and \
+         maxLength where arrays, maps, and strings are declared)"
+    )
+}
+
+/// Where rules stand, and how often they can run.
+pub(super) struct Site<'a> {
+    pub is_resource: bool,
+    /// The rules themselves.
+    pub path: &'a Path<'a>,
+    /// The nearest list above whose elements cannot be found again in an older object.
+    pub uncorrelatable: Option<&'a str>,
+    /// How often the schema can apply in one object, if the lists and maps above it say so.
+    pub cardinality: Option<u64>,
+    /// Whether the schema is what it was, so that a rule stays however much it costs.
+    pub unchanged: bool,
 }
 
 /// Compiles the rules of one node and reports what is wrong with them.
-pub(super) fn check_rules(
-    props: &Props,
-    is_resource: bool,
-    path: &Path<'_>,
-    uncorrelatable: Option<&str>,
-    errors: &mut Errors,
-) {
-    let Some(own) = Ty::of(props, is_resource) else {
+pub(super) fn check_rules(props: &Props, site: &Site<'_>, estimates: &mut Estimates, errors: &mut Errors) {
+    let Some(own) = Decl::of(props, site.is_resource, SELF_TYPE) else {
         let message = "Internal error: internal error: failed to construct type information for \
                        x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
-        errors.push(Reason::Internal, path, message);
+        errors.push(Reason::Internal, site.path, message);
         return;
     };
+    let own = Rc::new(own);
+    let cardinality = site.cardinality.unwrap_or_else(|| own.cardinality_max());
     for (i, rule) in props.rules.iter().enumerate().filter(|(_, rule)| !rule.rule.trim().is_empty()) {
-        let at = path.index(i);
+        let at = site.path.index(i);
         let shown = text::json(&go_rule(rule));
-        match compile(props, rule, &own) {
-            Err(CompileError::Rule(detail)) => {
+        let outcome = compile(rule, &own);
+        let mut weigh = |key: &str, what: &str, cost: u64, errors: &mut Errors| {
+            if cost > RULE_ESTIMATE_MAX && !site.unchanged {
+                errors.forbidden(&at.child(key), &too_expensive(what, cost, RULE_ESTIMATE_MAX));
+            }
+            estimates.0.push((at.child(key).to_string(), cost));
+        };
+        match &outcome.rule {
+            Ok(program) => {
+                let cost = program.estimate.saturating_mul(cardinality);
+                weigh("rule", "estimated rule cost", cost, errors);
+            }
+            Err(detail) => {
                 errors.push(Reason::Invalid, &at.child("rule"), format!("Invalid value: {shown}: {detail}"));
             }
-            Err(CompileError::Message(detail)) => {
+        }
+        match &outcome.message {
+            Some(Ok(program)) => {
+                weigh("messageExpression", "estimated messageExpression cost", program.estimate, errors);
+            }
+            Some(Err(detail)) => {
                 let message = format!("Invalid value: {shown}: {detail}");
                 errors.push(Reason::Invalid, &at.child("messageExpression"), message);
-                continue;
             }
-            Ok(compiled) if compiled.uses_old_self => {
-                if let Some(within) = uncorrelatable {
-                    let detail = format!(
-                        "oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
-                    );
-                    errors.invalid(&at.child("rule"), &rule.rule.as_str().into(), &detail);
-                }
-                continue;
-            }
-            Ok(_) => {}
+            None => {}
         }
-        if let Some(optional) = rule.optional_old_self {
+        if outcome.uses_old_self {
+            if let Some(within) = site.uncorrelatable {
+                let detail = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
+                );
+                errors.invalid(&at.child("rule"), &rule.rule.as_str().into(), &detail);
+            }
+        } else if let Some(optional) = rule.optional_old_self {
             let detail = "may not be set if oldSelf is not used in rule";
             errors.invalid(&at.child("optionalOldSelf"), &optional.into(), detail);
         }
     }
 }
+
+/// What faults call the type of `self`. kube-apiserver puts a number behind it that changes each time.
+const SELF_TYPE: &str = "selfType0";
 
 /// A rule as messages of kube-apiserver show it: the fields of a Go structure.
 fn go_rule(rule: &Rule) -> Value {
@@ -130,59 +222,60 @@ fn go_rule(rule: &Rule) -> Value {
     })
 }
 
-fn compile(props: &Props, rule: &Rule, own: &Ty<'_>) -> Result<Compiled, CompileError> {
+fn compile(rule: &Rule, own: &Rc<Decl>) -> Outcome {
+    let ty = Ty::from(own);
     let old = match rule.optional_old_self {
-        Some(true) => Ty::Optional(Box::new(own.clone())),
-        _ => own.clone(),
+        Some(true) => Ty::optional(ty.clone()),
+        _ => ty.clone(),
     };
-    let parse_and_check = |source: &str| {
-        let expr = parse(source)?;
-        let checked = check(source, &expr, own, &old)?;
-        Ok((expr, checked))
-    };
-    let (expr, checked) = parse_and_check(&rule.rule)
-        .map_err(|issues: String| CompileError::Rule(format!("compilation failed: {issues}")))?;
-    if !checked.ty.is(&Ty::Bool) {
-        return Err(CompileError::Rule("cel expression must evaluate to a bool".into()));
-    }
-    let message = match rule.message_expression.as_str() {
-        "" => None,
-        source => {
-            let (expr, checked) = parse_and_check(source).map_err(|issues| {
-                CompileError::Message(format!("messageExpression compilation failed: {issues}"))
-            })?;
-            if !checked.ty.is(&Ty::Text) {
-                return Err(CompileError::Message("messageExpression must evaluate to a string".into()));
-            }
-            Some(expr)
+    let variables = [("self", ty), ("oldSelf", old)];
+    let program = |source: &str, prefix: &str, wrong_type: &str, is_right: fn(&Ty) -> bool| {
+        let (parsed, checked) = parse_and_check(source, &variables)
+            .map_err(|issues| format!("{prefix}compilation failed: {issues}"))?;
+        if !is_right(&checked.ty) {
+            return Err(wrong_type.to_owned());
         }
+        let estimate = estimate::most(&parsed, &checked, own);
+        let only = |called: check::Called| match called.overloads.as_slice() {
+            [only] => Some(*only),
+            _ => None,
+        };
+        let uses_old_self = checked.uses_old_self;
+        let overloads =
+            checked.calls.into_iter().filter_map(|(id, called)| Some((id, only(called)?))).collect();
+        Ok((Program { expr: parsed.expr, overloads, estimate }, uses_old_self))
     };
-    let at = match rule.field_path.as_str() {
-        "" => String::new(),
-        path => paths::resolve(props, path, true).map(|found| found.path).unwrap_or_default(),
+    let wrong_type = "cel expression must evaluate to a bool";
+    let (rule_program, uses_old_self) = match program(&rule.rule, "", wrong_type, |ty| matches!(ty, Ty::Bool))
+    {
+        Ok(found) => found,
+        Err(why) => return Outcome { uses_old_self: false, rule: Err(why), message: None },
     };
-    Ok(Compiled { rule: rule.clone(), expr, message, uses_old_self: checked.uses_old_self, at })
+    let wrong_type = "messageExpression must evaluate to a string";
+    let message = (!rule.message_expression.is_empty()).then(|| {
+        let is_text = |ty: &Ty| matches!(ty, Ty::Text);
+        let found = program(&rule.message_expression, "messageExpression ", wrong_type, is_text);
+        found.map(|(program, _)| program)
+    });
+    Outcome { uses_old_self, rule: Ok(rule_program), message }
 }
 
-fn parse(source: &str) -> Result<IdedExpr, String> {
-    if source.len() > SOURCE_MAX {
-        return Err(format!("ERROR: <input>:1:1: expression is longer than {SOURCE_MAX} bytes"));
-    }
-    if depth::bound(source) > depth::DEPTH_MAX {
-        return Err(format!("ERROR: <input>:1:1: expression recursion limit exceeded: {}", depth::DEPTH_MAX));
-    }
-    Parser::new().enable_optional_syntax(true).parse(source).map_err(|errors| errors.to_string())
+fn parse_and_check(source: &str, variables: &[(&str, Ty)]) -> Result<(Parsed, Checked), String> {
+    let parsed = parse(source)?;
+    let checked = check(source, &parsed, variables)?;
+    Ok((parsed, checked))
 }
 
 /// Whether an expression over some variables holds. The error says why nobody can tell.
 pub(crate) fn condition(source: &str, variables: &[(&str, &Value)]) -> Result<bool, String> {
-    let expr = parse(source)?;
-    let machine = Machine::new();
-    nested(&machine, &expr, variables, &Scope::root(Val::Null))
+    let parsed = parse(source)?;
+    let patterns = Patterns::default();
+    let machine = Machine::new(&patterns, None);
+    nested(&machine, &parsed.expr, variables, &Scope::root(Val::Null))
 }
 
 fn nested<'a>(
-    machine: &Machine,
+    machine: &Machine<'_>,
     expr: &'a IdedExpr,
     variables: &[(&str, &'a Value)],
     scope: &Scope<'_, 'a>,
@@ -206,12 +299,22 @@ impl Rules {
     /// Compiles the rules of a schema; `None` if it has none. The error names a rule that does not compile.
     pub(super) fn compile(props: &Props, is_resource: bool) -> Result<Option<Rules>, String> {
         let mut out = Rules { is_resource, ..Rules::default() };
-        if let Some(own) = Ty::of(props, is_resource).filter(|_| !props.rules.is_empty()) {
+        if !props.rules.is_empty()
+            && let Some(own) = Decl::of(props, is_resource, SELF_TYPE).map(Rc::new)
+        {
             for rule in props.rules.iter().filter(|rule| !rule.rule.trim().is_empty()) {
-                let compiled = compile(props, rule, &own).map_err(|error| match error {
-                    CompileError::Rule(why) | CompileError::Message(why) => format!("{}: {why}", rule.rule),
-                })?;
-                out.own.push(compiled);
+                let outcome = compile(rule, &own);
+                let named = |why: String| format!("{}: {why}", rule.rule);
+                out.own.push(Compiled {
+                    rule: rule.clone(),
+                    expr: outcome.rule.map_err(named)?,
+                    message: outcome.message.transpose().map_err(named)?,
+                    uses_old_self: outcome.uses_old_self,
+                    at: match rule.field_path.as_str() {
+                        "" => String::new(),
+                        path => paths::resolve(props, path, true).map(|found| found.path).unwrap_or_default(),
+                    },
+                });
             }
         }
         if let Some(items) = &props.items {
@@ -232,7 +335,7 @@ impl Rules {
         Ok((!is_empty).then_some(out))
     }
 
-    /// Runs all rules on a value. `ratchet` says that faults of unchanged parts are forgiven.
+    /// Runs all rules on a value. `ratchet` says that faults of unchanged parts are forgiven; these are given back.
     pub(super) fn run(
         &self,
         props: &Props,
@@ -241,11 +344,13 @@ impl Rules {
         path: &Path<'_>,
         ratchet: bool,
         errors: &mut Errors,
-    ) {
+    ) -> Vec<Error> {
         let current = old.filter(|_| ratchet).map(|old| (Old::new(old, props), value));
-        let mut run = Run { machine: Machine::new(), left: OBJECT_COST_MAX, errors };
+        let mut run =
+            Run { patterns: Patterns::default(), left: OBJECT_COST_MAX, errors, forgiven: Vec::new() };
         // An early stop has been reported by then.
         let _stopped = run.node(self, props, value, old, path, Unchanged { current, parent: None });
+        run.forgiven
     }
 }
 
@@ -289,9 +394,11 @@ impl<'a> Unchanged<'a> {
 }
 
 struct Run<'e> {
-    machine: Machine,
+    patterns: Patterns,
     left: u64,
     errors: &'e mut Errors,
+    /// Faults of what is as it was.
+    forgiven: Vec<Error>,
 }
 
 impl Run<'_> {
@@ -372,7 +479,7 @@ impl Run<'_> {
         let out_of_budget = || {
             failed("validation failed due to running out of cost budget, no further validation rules will be run".into())
         };
-        let outcome = evaluate(&self.machine, compiled, is_resource, props, value, old);
+        let outcome = evaluate(&self.patterns, compiled, is_resource, props, value, old);
         // One rule cannot use up more than its own limit, however large the last step would have been.
         self.left = match self.left.checked_sub(outcome.cost.min(eval::CALL_COST_MAX)) {
             Some(left) => left,
@@ -404,9 +511,6 @@ impl Run<'_> {
                 return Ok(());
             }
         };
-        if !compiled.uses_old_self && unchanged.holds() {
-            return Ok(());
-        }
         let shown = match props.ty.as_str() {
             "object" | "array" => String::new(),
             _ => format!(": {}", text::value(value)),
@@ -417,58 +521,63 @@ impl Run<'_> {
             Some("FieldValueDuplicate") => (Reason::Duplicate, format!("Duplicate value{shown}")),
             _ => (Reason::Invalid, format!("Invalid value{shown}: {detail}")),
         };
-        self.errors.0.push(Error { reason, field: at(&compiled.at), message });
+        let error = Error { reason, field: at(&compiled.at), message };
+        match !compiled.uses_old_self && unchanged.holds() {
+            true => self.forgiven.push(error),
+            false => self.errors.0.push(error),
+        }
         Ok(())
     }
 }
 
 /// What a rule said: nothing if it holds, else why it does not.
-struct Outcome {
+struct Verdict {
     result: value::Result<Option<String>>,
     cost: u64,
 }
 
 fn evaluate(
-    machine: &Machine,
+    patterns: &Patterns,
     compiled: &Compiled,
     is_resource: bool,
     props: &Props,
     value: &Value,
     old: Option<&Value>,
-) -> Outcome {
+) -> Verdict {
     let read = |value| Val::read(value, Some(props), is_resource);
     let own = match read(value) {
         Ok(own) => own,
-        Err(fault) => return Outcome { result: Err(fault), cost: 0 },
+        Err(fault) => return Verdict { result: Err(fault), cost: 0 },
     };
     let root = Scope::root(own);
     let old = match (old.map(read).transpose(), compiled.rule.optional_old_self) {
-        (Err(fault), _) => return Outcome { result: Err(fault), cost: 0 },
-        (Ok(old), Some(true)) => Some(Val::Optional(old.map(std::rc::Rc::new))),
+        (Err(fault), _) => return Verdict { result: Err(fault), cost: 0 },
+        (Ok(old), Some(true)) => Some(Val::Optional(old.map(Rc::new))),
         (Ok(old), _) => old,
     };
     let with_old = old.map(|old| Scope::with(&root, "oldSelf", old));
     let scope = with_old.as_ref().unwrap_or(&root);
-    let (result, cost) = machine.run(&compiled.expr, scope);
+    let (result, cost) =
+        Machine::new(patterns, Some(&compiled.expr.overloads)).run(&compiled.expr.expr, scope);
     match result {
-        Ok(Val::Bool(true)) => return Outcome { result: Ok(None), cost },
+        Ok(Val::Bool(true)) => return Verdict { result: Ok(None), cost },
         Ok(Val::Bool(false)) => {}
-        Ok(_) => return Outcome { result: Err(Fault::NoOverload), cost },
-        Err(fault) => return Outcome { result: Err(fault), cost },
+        Ok(_) => return Verdict { result: Err(Fault::NoOverload), cost },
+        Err(fault) => return Verdict { result: Err(fault), cost },
     }
     let rule = &compiled.rule;
     let own_message = || match rule.message.trim() {
         "" => format!("failed rule: {}", rule.rule.trim()),
         message => message.to_owned(),
     };
-    let Some(expr) = &compiled.message else { return Outcome { result: Ok(Some(own_message())), cost } };
-    let (result, message_cost) = machine.run(expr, scope);
+    let Some(message) = &compiled.message else { return Verdict { result: Ok(Some(own_message())), cost } };
+    let (result, message_cost) = Machine::new(patterns, Some(&message.overloads)).run(&message.expr, scope);
     let usable = |text: &str| !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n');
     let detail = match result {
-        Err(Fault::Cost) => return Outcome { result: Err(Fault::Cost), cost },
+        Err(Fault::Cost) => return Verdict { result: Err(Fault::Cost), cost },
         Ok(Val::Text(text)) if usable(text.trim()) => text.trim().to_owned(),
         // A message that cannot be made is no reason to hide the fault.
         _ => own_message(),
     };
-    Outcome { result: Ok(Some(detail)), cost: cost.saturating_add(message_cost) }
+    Verdict { result: Ok(Some(detail)), cost: cost.saturating_add(message_cost) }
 }

@@ -1,13 +1,15 @@
-//! Types of expressions, as far as a schema gives them.
+//! Types of expressions.
 
 use std::fmt;
+use std::rc::Rc;
 
-use super::escape;
-use crate::crd::props::Props;
+use super::decl::{Decl, Shape};
 
 /// The type of an expression.
 #[derive(Clone, Debug)]
-pub(super) enum Ty<'p> {
+pub(super) enum Ty {
+    /// Of something that is wrong: it fits everywhere, so that one fault is reported once.
+    Error,
     /// Not known before it is run.
     Dyn,
     Null,
@@ -19,108 +21,126 @@ pub(super) enum Ty<'p> {
     Bytes,
     Duration,
     Timestamp,
-    Type,
-    List(Box<Ty<'p>>),
-    Map(Box<Ty<'p>>, Box<Ty<'p>>),
-    Optional(Box<Ty<'p>>),
-    /// An object with these fields; whether it has `apiVersion`, `kind` and `metadata`.
-    Object(&'p Props, bool),
-    /// `metadata` of an object: its name.
-    Meta,
-    /// A type of the library, such as `net.IP`.
-    Library(&'static str),
+    Type(Option<Rc<Ty>>),
+    List(Rc<Ty>),
+    Map(Rc<Ty>, Rc<Ty>),
+    Optional(Rc<Ty>),
+    /// An object with the fields of a schema.
+    Object(Rc<Decl>),
+    /// A type of the library that has fields, if only it told: `kubernetes.Quantity`.
+    Struct(&'static str),
+    /// A type of the library that nobody can look into: `net.IP`.
+    Opaque(&'static str),
+    /// A type that is found out later.
+    Param(u32),
 }
 
-impl<'p> Ty<'p> {
-    /// The type that a schema gives; `None` where there is no telling, which hides the field from rules.
-    pub(super) fn of(props: &'p Props, is_resource: bool) -> Option<Ty<'p>> {
-        if props.int_or_string {
-            return Some(Ty::Dyn);
-        }
-        Some(match props.ty.as_str() {
-            "array" => {
-                let items = props.items.as_deref()?;
-                Ty::List(Box::new(Ty::of(items, items.embedded)?))
-            }
-            "object" => match props.additional_schema() {
-                Some(schema) => Ty::Map(Box::new(Ty::Text), Box::new(Ty::of(schema, schema.embedded)?)),
-                None => Ty::Object(props, is_resource || props.embedded),
-            },
-            "string" => match props.format.as_str() {
-                "byte" => Ty::Bytes,
-                "duration" => Ty::Duration,
-                "date" | "date-time" => Ty::Timestamp,
-                _ => Ty::Text,
-            },
-            "boolean" => Ty::Bool,
-            "number" => Ty::Double,
-            "integer" => Ty::Int,
+/// Where the numbers of parameters with a letter for a name begin: those that stand in signatures.
+pub(super) const LETTERS: u32 = 1 << 30;
+
+impl Ty {
+    pub(super) fn list(element: Ty) -> Ty {
+        Ty::List(Rc::new(element))
+    }
+
+    pub(super) fn map(key: Ty, value: Ty) -> Ty {
+        Ty::Map(Rc::new(key), Rc::new(value))
+    }
+
+    pub(super) fn optional(inner: Ty) -> Ty {
+        Ty::Optional(Rc::new(inner))
+    }
+
+    /// The type that a name stands for.
+    pub(super) fn named(name: &str) -> Option<Ty> {
+        let letter = |c: char| Ty::Param(LETTERS + u32::from(c));
+        Some(match name {
+            "bool" => Ty::Bool,
+            "bytes" => Ty::Bytes,
+            "double" => Ty::Double,
+            "int" => Ty::Int,
+            "uint" => Ty::UInt,
+            "string" => Ty::Text,
+            "null_type" => Ty::Null,
+            "type" => Ty::Type(None),
+            "list" => Ty::list(letter('A')),
+            "map" => Ty::map(letter('A'), letter('B')),
+            "duration" | "google.protobuf.Duration" => Ty::Duration,
+            "timestamp" | "google.protobuf.Timestamp" => Ty::Timestamp,
             _ => return None,
         })
     }
 
-    /// The type of a field: `Err` if the type has no fields, `Ok(None)` if it has no such field.
-    pub(super) fn field(&self, name: &str) -> Result<Option<Ty<'p>>, ()> {
+    pub(super) fn is_dyn(&self) -> bool {
+        matches!(self, Ty::Dyn)
+    }
+
+    pub(super) fn is_dyn_or_error(&self) -> bool {
+        matches!(self, Ty::Dyn | Ty::Error)
+    }
+
+    /// What an optional holds, and whether it is one.
+    pub(super) fn unwrap_optional(&self) -> (&Ty, bool) {
         match self {
-            Ty::Dyn => Ok(Some(Ty::Dyn)),
-            Ty::Map(_, value) => Ok(Some((**value).clone())),
-            Ty::Meta => Ok(matches!(name, "name" | "generateName").then_some(Ty::Text)),
-            Ty::Object(props, is_resource) => {
-                if *is_resource {
-                    match name {
-                        "apiVersion" | "kind" => return Ok(Some(Ty::Text)),
-                        "metadata" => return Ok(Some(Ty::Meta)),
-                        _ => {}
-                    }
-                }
-                // Words that CEL keeps for itself may also be written as they are.
-                let property = escape::unescape(name)
-                    .filter(|own| escape::escape(own).as_deref() == Some(name) || own == name);
-                let schema = property.and_then(|property| props.properties.get(&property));
-                Ok(schema.and_then(|schema| Ty::of(schema, schema.embedded)))
-            }
-            Ty::Optional(inner) => {
-                inner.field(name).map(|field| field.map(|field| Ty::Optional(Box::new(field))))
-            }
-            _ => Err(()),
+            Ty::Optional(inner) => (inner, true),
+            other => (other, false),
         }
     }
 
-    /// Whether values of the two types can be the same thing.
-    pub(super) fn fits(&self, other: &Ty<'_>) -> bool {
+    /// Whether values are always of one size.
+    pub(super) fn is_scalar(&self) -> bool {
+        match self {
+            Ty::Bool | Ty::Double | Ty::Duration | Ty::Int | Ty::Timestamp | Ty::UInt => true,
+            Ty::Optional(inner) => inner.is_scalar(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is the same type.
+    pub(super) fn same(&self, other: &Ty) -> bool {
         match (self, other) {
-            (Ty::Dyn, _) | (_, Ty::Dyn) => true,
-            // Objects, lists and the like can be compared with null; scalars cannot.
-            (Ty::Null, other) | (other, Ty::Null) => !matches!(
-                other,
-                Ty::Bool | Ty::Int | Ty::UInt | Ty::Double | Ty::Text | Ty::Bytes | Ty::List(_) | Ty::Map(..)
-            ),
-            (Ty::List(a), Ty::List(b)) | (Ty::Optional(a), Ty::Optional(b)) => a.fits(b),
-            (Ty::Map(key_a, a), Ty::Map(key_b, b)) => key_a.fits(key_b) && a.fits(b),
-            (Ty::Object(a, _), Ty::Object(b, _)) => std::ptr::eq(*a, *b),
-            (Ty::Library(a), Ty::Library(b)) => a == b,
+            (Ty::Type(None), Ty::Type(None)) => true,
+            (Ty::Type(Some(a)), Ty::Type(Some(b))) => a.same(b),
+            (Ty::List(a), Ty::List(b)) | (Ty::Optional(a), Ty::Optional(b)) => a.same(b),
+            (Ty::Map(key, value), Ty::Map(other_key, other)) => key.same(other_key) && value.same(other),
+            (Ty::Object(a), Ty::Object(b)) => a.name() == b.name(),
+            (Ty::Struct(a), Ty::Struct(b)) | (Ty::Opaque(a), Ty::Opaque(b)) => a == b,
+            (Ty::Param(a), Ty::Param(b)) => a == b,
+            (Ty::Type(_), _) | (_, Ty::Type(_)) => false,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
         }
     }
 
-    /// The type of what either of two expressions gives.
-    pub(super) fn join(self, other: Ty<'p>) -> Ty<'p> {
-        match (self, other) {
-            (Ty::List(a), Ty::List(b)) => Ty::List(Box::new(a.join(*b))),
-            (Ty::Optional(a), Ty::Optional(b)) => Ty::Optional(Box::new(a.join(*b))),
-            (Ty::Dyn | Ty::Null, other) | (other, Ty::Dyn | Ty::Null) => other,
-            (a, _) => a,
-        }
-    }
-
-    pub(super) fn is(&self, other: &Ty<'_>) -> bool {
-        matches!(self, Ty::Dyn) || self.fits(other)
+    /// Whether nothing can stand for a value of the type.
+    pub(super) fn is_nullable(&self) -> bool {
+        matches!(
+            self,
+            Ty::Null
+                | Ty::Optional(_)
+                | Ty::Opaque(_)
+                | Ty::Object(_)
+                | Ty::Struct(_)
+                | Ty::Duration
+                | Ty::Timestamp
+        )
     }
 }
 
-impl fmt::Display for Ty<'_> {
+impl From<&Rc<Decl>> for Ty {
+    fn from(decl: &Rc<Decl>) -> Ty {
+        match &decl.shape {
+            Shape::Plain(ty) => ty.clone(),
+            Shape::List(element) => Ty::list(element.into()),
+            Shape::Map(value) => Ty::map(Ty::Text, value.into()),
+            Shape::Object { .. } => Ty::Object(decl.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Ty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Ty::Error => "!error!",
             Ty::Dyn => "dyn",
             Ty::Null => "null",
             Ty::Bool => "bool",
@@ -129,14 +149,21 @@ impl fmt::Display for Ty<'_> {
             Ty::Double => "double",
             Ty::Text => "string",
             Ty::Bytes => "bytes",
-            Ty::Duration => "google.protobuf.Duration",
-            Ty::Timestamp => "google.protobuf.Timestamp",
-            Ty::Type => "type",
+            Ty::Duration => "duration",
+            Ty::Timestamp => "timestamp",
+            Ty::Type(None) => "type",
+            Ty::Type(Some(ty)) => return write!(f, "type({ty})"),
             Ty::List(element) => return write!(f, "list({element})"),
             Ty::Map(key, value) => return write!(f, "map({key}, {value})"),
             Ty::Optional(inner) => return write!(f, "optional_type({inner})"),
-            Ty::Object(..) | Ty::Meta => "object",
-            Ty::Library(name) => name,
+            Ty::Object(decl) => decl.name(),
+            Ty::Struct(name) | Ty::Opaque(name) => name,
+            Ty::Param(number) => {
+                return match number.checked_sub(LETTERS).and_then(char::from_u32) {
+                    Some(letter) => write!(f, "{letter}"),
+                    None => write!(f, "_var{number}"),
+                };
+            }
         })
     }
 }
