@@ -123,7 +123,7 @@ pub async fn replay(
             let server = server(started);
             let ours = run::run(&*server, &recording.sequence, &recording.id).await?;
             let ours = Transcript { started, ..ours };
-            let comparison = compare(&recording.transcript, &ours);
+            let comparison = compare(&recording.transcript, &ours).about(&recording.sequence.rule);
             anyhow::Ok((index, recording, comparison))
         });
     }

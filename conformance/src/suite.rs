@@ -65,7 +65,7 @@ pub async fn run_all(
                 let (a, b) =
                     tokio::join!(run::run(&*reference, &sequence, &id), run::run(&*ours, &sequence, &id));
                 let (a, b) = (a?, b?);
-                let comparison = compare(&a, &b);
+                let comparison = compare(&a, &b).about(&sequence.rule);
                 if comparison.differences.is_empty() || tries == TRIES {
                     break (a, b, comparison);
                 }

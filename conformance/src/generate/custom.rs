@@ -6,12 +6,13 @@ use super::mutate;
 use crate::rng::Rng;
 use crate::sequence::{Step, Until};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{id}.example.com";
-const THINGS: &str = "/apis/{id}.example.com/v1/namespaces/{ns}/things";
+pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(super) const DEFINITION: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.{id}.example.com";
+pub(super) const THINGS: &str = "/apis/{id}.example.com/v1/namespaces/{ns}/things";
 
 /// A definition whose objects have `spec` of this schema.
-fn definition(spec: Value) -> Value {
+pub(super) fn definition(spec: Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.{id}.example.com"},
@@ -36,7 +37,7 @@ fn with(definition: Value, steps: Vec<Step>) -> Vec<Step> {
     out
 }
 
-fn thing(spec: Value) -> Value {
+pub(super) fn thing(spec: Value) -> Value {
     json!({"apiVersion": "{id}.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": spec})
 }
 

@@ -10,6 +10,7 @@ mod mutate;
 mod negotiate;
 mod patch;
 mod read;
+mod rules;
 mod watch;
 mod write;
 
@@ -101,6 +102,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("crd.default", 25, custom::defaults),
     ("crd.validate", 50, custom::validate),
     ("crd.cel", 30, custom::cel),
+    ("crd.rules", 150, rules::checked),
+    ("crd.evaluation", 100, rules::evaluated),
     ("crd.versions", 12, custom::versions),
     ("crd.subresources", 20, custom::subresources),
 ];
