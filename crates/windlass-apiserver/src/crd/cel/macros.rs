@@ -131,6 +131,9 @@ impl Maker<'_> {
     /// A copy of an expression, with ids of its own at the same places.
     fn copy(&mut self, expr: &IdedExpr) -> IdedExpr {
         let at = self.parser.place(expr.id);
+        if self.parser.is_full() {
+            return self.parser.fault(at, "expression is too large");
+        }
         let inner = match &expr.expr {
             Expr::Select(select) => Expr::Select(SelectExpr {
                 operand: Box::new(self.copy(&select.operand)),

@@ -19,6 +19,9 @@ use super::macros;
 /// How long an expression may be, in characters.
 const SOURCE_MAX: usize = 100_000;
 
+/// How many nodes a tree may have. Some macros write a part twice, and then those within it four times, and so on.
+const NODES_MAX: usize = 200_000;
+
 /// An expression, and where its parts stand.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
@@ -118,6 +121,11 @@ impl Parser {
     pub(super) fn node(&mut self, at: usize, expr: Expr) -> IdedExpr {
         self.places.push(at);
         IdedExpr { id: self.places.len() as u64 - 1, expr }
+    }
+
+    /// Whether the tree has grown too large to go on.
+    pub(super) fn is_full(&self) -> bool {
+        self.places.len() > NODES_MAX
     }
 
     /// Where a node stands.
@@ -503,6 +511,13 @@ mod tests {
         assert!(refused("has(self)").contains("invalid argument to has() macro"));
         assert!(refused("self.all(1, true)").contains("argument must be a simple name"));
         assert!(refused("99999999999999999999 > 0").contains("invalid int literal"));
+    }
+
+    #[test]
+    fn macros_within_macros_do_not_grow_without_end() {
+        let source = format!("a{}", ".optMap(x, x)".repeat(60));
+        assert!(refused(&source).contains("expression is too large"));
+        assert!(parse(&format!("a{}", ".optMap(x, x)".repeat(8))).is_ok());
     }
 
     #[test]
