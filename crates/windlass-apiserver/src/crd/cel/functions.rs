@@ -424,6 +424,10 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             ("uint", Val::Double(value)) if (0.0..1.8e19).contains(value) => Ok(Val::UInt(*value as u64)),
             _ => Err(range()),
         },
+        ("int", Val::Foreign(cel::Value::Duration(duration))) => {
+            duration.num_nanoseconds().map(Val::Int).ok_or_else(range)
+        }
+        ("int", Val::Foreign(cel::Value::Timestamp(time))) => Ok(Val::Int(time.timestamp())),
         ("int", Val::Text(text)) => text.parse().map(Val::Int).map_err(|_| parse("int")),
         ("uint", Val::Int(value)) => u64::try_from(*value).map(Val::UInt).map_err(|_| range()),
         ("uint", Val::Text(text)) => text.parse().map(Val::UInt).map_err(|_| parse("uint")),
@@ -505,6 +509,13 @@ fn quantity<'a>(text: &str) -> Result<Val<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_numbers_of_nanoseconds_and_times_of_seconds() {
+        let int = |value: Val<'static>| convert("int", &[value]).unwrap().unwrap();
+        assert!(matches!(int(library::duration(250_000_000).unwrap()), Val::Int(250_000_000)));
+        assert!(matches!(int(library::timestamp("1970-01-01T00:16:40Z").unwrap()), Val::Int(1000)));
+    }
 
     /// The library would overflow, which is a panic or, worse, a wrong answer.
     #[test]
