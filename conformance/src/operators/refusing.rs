@@ -50,7 +50,7 @@ impl Refusing {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
         let groups = vec!["system:masters".to_owned(), "system:authenticated".to_owned()];
-        let service = Service::new(server, User { name: user.to_owned(), groups });
+        let service = Service::new(server, User { name: user.to_owned(), groups, ..User::default() });
         let door =
             Door { service, user: user.to_owned(), open: AtomicBool::new(false), refused: Mutex::default() };
         let door = Arc::new(door);

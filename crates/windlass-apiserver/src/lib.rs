@@ -29,3 +29,4 @@ pub mod print;
 pub mod schema;
 pub mod status;
 pub mod store;
+mod x509;

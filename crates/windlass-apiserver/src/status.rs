@@ -115,6 +115,7 @@ impl Status {
     pub fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Status {
         let resource_words = qualified(group, resource);
         let message = match name {
+            _ if resource_words.is_empty() => format!("forbidden: {why}"),
             "" => format!("{resource_words} is forbidden: {why}"),
             _ => format!("{resource_words} {name:?} is forbidden: {why}"),
         };

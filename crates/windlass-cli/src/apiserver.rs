@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use windlass_apiserver::api::Config;
+use windlass_apiserver::api::{Authorization, Config};
 use windlass_apiserver::front::credentials::{self, Credentials};
 use windlass_apiserver::front::durable::{self, Durable};
 use windlass_apiserver::front::https::Https;
@@ -54,6 +54,10 @@ pub struct Args {
     /// The authority of the nodes' own certificates; without it they are not looked at
     #[arg(long, value_name = "FILE")]
     kubelet_certificate_authority: Option<PathBuf>,
+
+    /// Who may do what: what roles and their bindings allow (RBAC), or everybody who is known everything (AlwaysAllow)
+    #[arg(long, value_name = "MODE", default_value = "RBAC")]
+    authorization_mode: Authorization,
 
     /// What to log to stderr: error, warn, info, debug, trace, or a filter like `windlass_apiserver=debug`
     #[arg(long, value_name = "FILTER", default_value = "warn", value_parser = filter)]
@@ -162,6 +166,7 @@ async fn run(args: Args) -> Result<(), Failure> {
         address: address.to_string(),
         client_ca: credentials.authority.clone(),
         tokens: Some(credentials.tokens()),
+        authorization: args.authorization_mode,
         ..Config::default()
     };
     let relaying = relaying(&args)?;

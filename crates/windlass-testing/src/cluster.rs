@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windlass_apiserver::api::audit::Record;
-use windlass_apiserver::api::{Config, Issuer};
+use windlass_apiserver::api::{Config, Issuer, User};
 use windlass_apiserver::front::credentials::Credentials;
 use windlass_apiserver::front::{ApiServer, Clock, Options, Random};
 use windlass_apiserver::store::Unreadable;
@@ -78,6 +78,24 @@ impl TestCluster {
             Some(recorder) => kube::Client::new(recorder.service(), "default"),
             None => kube::Client::new(self.inner.server.service(), "default"),
         }
+    }
+
+    /// A client of somebody else, who may do what the roles and bindings in the cluster allow him.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use windlass_testing::{TestCluster, User};
+    ///
+    /// let cluster = TestCluster::new().await;
+    /// let bob = cluster.client_as(User::new("bob", []));
+    /// let refused = kube::Api::<ConfigMap>::default_namespaced(bob).get("a").await.unwrap_err();
+    /// assert!(refused.to_string().contains("User \"bob\" cannot get resource \"configmaps\""), "{refused}");
+    /// # }
+    /// ```
+    pub fn client_as(&self, user: User) -> kube::Client {
+        kube::Client::new(self.inner.server.service_as(user), "default")
     }
 
     /// The server itself.

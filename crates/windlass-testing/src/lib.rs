@@ -39,6 +39,7 @@ mod world;
 pub use cluster::{Builder, TestCluster};
 pub use mortal::Mortal;
 pub use wait::TimedOut;
+pub use windlass_apiserver::api::User;
 pub use world::World;
 
 #[cfg(feature = "controllers")]

@@ -31,6 +31,8 @@ impl Server {
             resource: &resource.plural,
             user: &call.request.user.name,
             groups: &call.request.user.groups,
+            uid: &call.request.user.uid,
+            extra: &call.request.user.extra,
             types,
             root,
             dry_run: !call.query.all("dryRun").is_empty(),

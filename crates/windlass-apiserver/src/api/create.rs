@@ -43,6 +43,7 @@ impl Server {
         self.admit(call, resource, &mut tree, None)?;
         let write = Write::new(Operation::Create, resource, None, dry_run);
         self.mutate(call, write, &mut tree)?;
+        self.confirm_no_escalation(call, resource, None, &tree)?;
         self.name(resource, &mut tree, call.ids);
         call.name = meta_str(&tree, "name").to_owned();
         let fields = meta_mut(&mut tree);
@@ -61,6 +62,7 @@ impl Server {
         if meta_str(&tree, "resourceVersion").parse::<u64>().is_ok_and(|revision| revision > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
+        super::authorize::admit_subject(resource, &tree)?;
         self.review(call, write.of(&tree))?;
         let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
         if self.store.get(&resource.storage, &namespace, &name).is_some() {

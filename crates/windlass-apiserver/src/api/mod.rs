@@ -13,6 +13,7 @@
 mod accounts;
 mod admission;
 pub mod audit;
+mod authorize;
 mod bind;
 mod bootstrap;
 mod convert;
@@ -46,6 +47,7 @@ mod watch;
 mod webhooks;
 mod yaml;
 
+pub use authorize::{Authorization, UnknownMode};
 pub use list::ListBody;
 pub use piece::Piece;
 pub use relay::{Peer, Relay, Relayed};

@@ -1,5 +1,6 @@
 //! From method and path to what is asked for.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use http::Method;
@@ -77,14 +78,16 @@ pub enum Lost {
     },
 }
 
+/// A path without its escapes. What counts is the path that is left: an escaped slash is a slash, to those who may see it
+/// and to those who may not.
+pub fn decoded(path: &str) -> Cow<'_, str> {
+    percent_encoding::percent_decode_str(path).decode_utf8_lossy()
+}
+
 /// Finds what a path stands for.
 pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
-    let parts: Vec<String> = path
-        .split('/')
-        .skip(1)
-        .map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into())
-        .collect();
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let path = &*decoded(path);
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
     let parts = parts.strip_suffix(&[""]).unwrap_or(&parts);
     match parts {
         [] => Ok(Route::Index),

@@ -1,6 +1,7 @@
 //! The server as a value.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use http::{HeaderMap, Method, Uri};
 use jiff::{SignedDuration, Timestamp};
 
 use super::audit::{Audit, Record};
+use super::authorize::{Authorization, Kept, Ways};
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
@@ -28,6 +30,8 @@ pub struct Server {
     pub(super) store: Store,
     pub(super) registry: Registry,
     pub(super) config: Arc<Config>,
+    pub(super) policy: Kept,
+    pub(super) ways: Ways,
     audit: Audit,
 }
 
@@ -49,6 +53,8 @@ pub struct Config {
     /// Whether pods must have a service account that is there: the admission plugin ServiceAccount. It is off where no
     /// controller makes the account `default` of each namespace.
     pub service_accounts: bool,
+    /// How requests are judged.
+    pub authorization: Authorization,
 }
 
 impl Default for Config {
@@ -61,30 +67,46 @@ impl Default for Config {
             client_ca: String::new(),
             tokens: None,
             service_accounts: false,
+            authorization: Authorization::Rbac,
         }
     }
 }
 
 /// Who asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The name.
     pub name: String,
+    /// What tells apart those who have the name one after the other; empty where nobody knows.
+    pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
+    /// What else is known of it.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
     /// The administrator: what in-process clients are.
     pub fn admin() -> User {
-        User { name: "admin".into(), groups: vec!["system:masters".into(), "system:authenticated".into()] }
+        User::new("admin", ["system:masters"])
+    }
+
+    /// A user of this name who is in these groups, and in that of all users who are known.
+    pub fn new<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> User {
+        let groups = groups.into_iter().chain(["system:authenticated"]).map(str::to_owned).collect();
+        User { name: name.to_owned(), groups, ..User::default() }
+    }
+
+    /// Whoever does not say who he is.
+    pub fn anonymous() -> User {
+        let groups = vec!["system:unauthenticated".into()];
+        User { name: "system:anonymous".into(), groups, ..User::default() }
     }
 
     /// A service account.
-    pub(super) fn account(namespace: &str, name: &str) -> User {
+    pub fn account(namespace: &str, name: &str) -> User {
         let all = "system:serviceaccounts";
-        let groups = [all.to_owned(), format!("{all}:{namespace}"), "system:authenticated".to_owned()];
-        User { name: format!("system:serviceaccount:{namespace}:{name}"), groups: groups.into() }
+        User::new(&format!("system:serviceaccount:{namespace}:{name}"), [all, &format!("{all}:{namespace}")])
     }
 }
 
@@ -133,6 +155,8 @@ pub enum Step {
 pub struct Pending {
     request: Box<Request>,
     deadline: Timestamp,
+    /// Whether it was found that its user may ask for it. Nobody is asked twice.
+    authorized: bool,
     /// What it has been through, where webhooks may be asked.
     past: Option<Box<Past>>,
 }
@@ -256,7 +280,9 @@ impl Server {
     /// A server on a store that was kept.
     pub fn restore(config: Config, store: Store) -> Server {
         let registry = Registry::new();
-        let mut server = Server { store, registry, config: Arc::new(config), audit: Audit::default() };
+        let (config, policy) = (Arc::new(config), Kept::default());
+        let mut server =
+            Server { store, registry, config, policy, ways: Ways::default(), audit: Audit::default() };
         server.serve_definitions();
         server
     }
@@ -303,11 +329,39 @@ impl Server {
     }
 
     /// Takes one request as far as it goes.
-    pub fn step(&mut self, request: Request, now: Timestamp, ids: &mut dyn Ids) -> Step {
+    pub fn step(&mut self, mut request: Request, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        self.follow_policy();
+        if let Err(status) = self.impersonate(&mut request) {
+            let query = request.uri.query().unwrap_or_default();
+            let response = refuse(&request.headers, query, &status);
+            self.note_refusal(&request, None, &status, now);
+            return Step::Done(response);
+        }
         let past = self.has_webhooks().then(|| {
             Box::new(Past { began: now, drawn: Vec::new(), asking: Vec::new(), answered: Vec::new() })
         });
-        self.run(Pending { request: Box::new(request), deadline: now + WAIT, past }, now, ids)
+        let request = Box::new(request);
+        self.run(Pending { request, deadline: now + WAIT, authorized: false, past }, now, ids)
+    }
+
+    /// Notes what a user may not do.
+    fn note_refusal(&mut self, request: &Request, target: Option<&Target>, status: &Status, now: Timestamp) {
+        let watch = Query::parse(request.uri.query().unwrap_or_default()).flag("watch");
+        let verb = target.and_then(|target| route::verb(&request.method, target, watch).ok());
+        self.audit.push(Record {
+            time: now,
+            user: request.user.name.clone(),
+            verb: verb.map_or_else(|| method_verb(&request.method), Verb::as_str),
+            path: request.uri.path().to_owned(),
+            group: target.map(|t| t.resource.group.clone()).unwrap_or_default(),
+            resource: target.map(|t| t.resource.plural.clone()).unwrap_or_default(),
+            subresource: target.map(|t| t.subresource.clone()).unwrap_or_default(),
+            namespace: target.map(|t| t.namespace.clone()).unwrap_or_default(),
+            name: target.map(|t| t.name.clone()).unwrap_or_default(),
+            code: status.code,
+            reason: status.reason.clone(),
+            revision: self.store.revision(),
+        });
     }
 
     /// Goes on with a request that was put aside.
@@ -332,12 +386,15 @@ impl Server {
     }
 
     fn run(&mut self, mut pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
+        self.follow_policy();
         let waited = now >= pending.deadline;
+        let authorized = std::mem::replace(&mut pending.authorized, true);
         let answer = match &mut pending.past {
-            None => self.answer(&pending.request, now, waited, ids, &[]),
+            None => self.answer(&pending.request, authorized, now, waited, ids, &[]),
             Some(past) => {
                 let Past { began, drawn, answered, .. } = &mut **past;
-                self.answer(&pending.request, *began, waited, &mut Again { drawn, at: 0, ids }, answered)
+                let ids = &mut Again { drawn, at: 0, ids };
+                self.answer(&pending.request, authorized, *began, waited, ids, answered)
             }
         };
         match answer {
@@ -356,6 +413,7 @@ impl Server {
     fn answer(
         &mut self,
         request: &Request,
+        authorized: bool,
         now: Timestamp,
         waited: bool,
         ids: &mut dyn Ids,
@@ -364,6 +422,17 @@ impl Server {
         let query = Query::parse(request.uri.query().unwrap_or_default());
         let route = route::route(&self.registry, request.uri.path())
             .and_then(|route| route::reach(route, &request.method));
+        if !authorized {
+            let target = match &route {
+                Ok(Route::Resource(target)) => Some(target),
+                _ => None,
+            };
+            if let Err(refused) = self.authorize(request, &query, target) {
+                let (status, response) = *refused;
+                self.note_refusal(request, target, &status, now);
+                return Answer::Done(response);
+            }
+        }
         let (target, answer, name, reason, verb) = match route {
             Ok(Route::Resource(target)) => {
                 let (answer, name, reason, verb) =
@@ -501,10 +570,16 @@ impl Server {
             ("", Verb::Create) if call.target.resource.plural == "tokenreviews" => {
                 self.review_token(call).map(Answer::Done)
             }
-            // The other reviews are answered, not kept; until somebody answers them they are refused.
             ("", Verb::Create) if !call.target.resource.has_verb("get") => {
                 let Resource { group, plural, .. } = &*call.target.resource;
-                Err(Status::method_not_supported(group, plural, "create"))
+                match &**plural {
+                    "subjectaccessreviews" | "selfsubjectaccessreviews" | "localsubjectaccessreviews" => {
+                        self.review_access(call).map(Answer::Done)
+                    }
+                    "selfsubjectrulesreviews" => self.review_rules(call).map(Answer::Done),
+                    "selfsubjectreviews" => self.review_self(call).map(Answer::Done),
+                    _ => Err(Status::method_not_supported(group, plural, "create")),
+                }
             }
             ("", Verb::Create) if self.awaits_account(call) => Ok(Answer::Wait(self.store.revision() + 1)),
             ("", Verb::Create) => self.create(call).map(Answer::Done),

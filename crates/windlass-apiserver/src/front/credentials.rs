@@ -5,10 +5,12 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
@@ -162,6 +164,23 @@ impl Credentials {
     /// A client certificate and its key, in PEM, for another user.
     pub fn client(&self, user: &str, groups: &[&str]) -> Result<(String, String), Error> {
         sign(&self.issuer, user, groups)
+    }
+
+    /// The certificate that a request (in PEM) asks for, in PEM: for a client of this server, from five minutes ago on, for so
+    /// long.
+    ///
+    /// # Errors
+    /// When it is no such request, or is not signed by the key that it is about.
+    pub fn certify(&self, request: &str, now: Timestamp, lifetime: Duration) -> Result<String, Error> {
+        const BACKDATED: Duration = Duration::from_secs(5 * 60);
+        let mut request = CertificateSigningRequestParams::from_pem(request)?;
+        let since = rcgen::date_time_ymd(1970, 1, 1)
+            + Duration::from_secs(now.as_second().try_into().unwrap_or_default());
+        let mut params = leaf(request.params.distinguished_name, ExtendedKeyUsagePurpose::ClientAuth);
+        params.subject_alt_names = request.params.subject_alt_names;
+        (params.not_before, params.not_after) = (since - BACKDATED, since + lifetime);
+        request.params = params;
+        Ok(request.signed_by(&self.issuer)?.pem())
     }
 
     /// How to speak TLS as this server.

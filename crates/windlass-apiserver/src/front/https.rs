@@ -241,8 +241,9 @@ impl Connection {
             used = bearer.used;
             Some(bearer.user)
         };
-        let user =
-            self.identity.of_request(&certified, &parts.method, parts.uri.path(), &parts.headers, account);
+        let (method, path) = (&parts.method, parts.uri.path());
+        let judged = self.server.authorization();
+        let user = self.identity.of_request(&certified, method, path, &parts.headers, judged, account);
         let user = match user {
             Ok(user) => user,
             Err(status) => return Ok(refuse(&status)),

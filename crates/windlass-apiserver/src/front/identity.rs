@@ -8,9 +8,9 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::{Digest as _, Sha256};
 
-use super::subject;
-use crate::api::User;
+use crate::api::{Authorization, User};
 use crate::status::Status;
+use crate::x509;
 
 /// How the users of a connection are known.
 #[derive(Clone)]
@@ -20,7 +20,10 @@ pub struct Identity {
     tokens: Arc<BTreeMap<[u8; 32], User>>,
 }
 
-/// What those who do not say who they are may read.
+/// What tells which of a user's credentials was shown.
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// What those who do not say who they are may read, where everybody else may do everything.
 const PUBLIC: [&str; 4] = ["/healthz", "/livez", "/readyz", "/version"];
 
 impl Identity {
@@ -39,7 +42,7 @@ impl Identity {
             return Certified::Nobody;
         };
         match self.certificates.verify_client_cert(leaf, intermediates, UnixTime::now()) {
-            Ok(_) => subject::user(leaf).map_or(Certified::Refused, Certified::User),
+            Ok(_) => user(leaf).map_or(Certified::Refused, Certified::User),
             Err(error) => {
                 tracing::debug!(%error, "a client certificate was refused");
                 Certified::Refused
@@ -48,13 +51,15 @@ impl Identity {
     }
 
     /// Whose request this is. A certificate counts before a token, and what is presented and wrong is not forgiven.
-    /// `account` knows the tokens of service accounts.
+    /// `account` knows the tokens of service accounts. Where requests are judged, those who do not say who they are go on as
+    /// nobody in particular.
     pub(super) fn of_request(
         &self,
         certified: &Certified,
         method: &Method,
         path: &str,
         headers: &HeaderMap,
+        judged: Authorization,
         account: impl FnOnce(&str) -> Option<User>,
     ) -> Result<User, Status> {
         if let Certified::User(user) = certified {
@@ -65,11 +70,15 @@ impl Identity {
                 let known = self.tokens.get(&digest(token)).cloned();
                 known.or_else(|| account(std::str::from_utf8(token).ok()?)).ok_or_else(unauthorized)
             }
+            None if judged == Authorization::Rbac => match certified {
+                Certified::Nobody => Ok(User::anonymous()),
+                _ => Err(unauthorized()),
+            },
             None => {
                 let public = PUBLIC.contains(&path) && matches!(certified, Certified::Nobody);
                 match *method {
                     _ if !public => Err(unauthorized()),
-                    Method::GET => Ok(anonymous()),
+                    Method::GET => Ok(User::anonymous()),
                     _ => Err(forbidden(method, path)),
                 }
             }
@@ -85,18 +94,27 @@ pub(super) enum Certified {
     User(User),
 }
 
+/// The user that a certificate in DER names; `None` where it names none.
+fn user(certificate: &[u8]) -> Option<User> {
+    let named = x509::of_certificate(certificate)?;
+    let mut user = User::new(&named.common_name, named.organizations.iter().map(String::as_str));
+    let id = digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={id}")]);
+    (!user.name.is_empty()).then_some(user)
+}
+
+/// The token that is presented: the second word of the header. What follows it counts for nothing, and after two spaces there
+/// is none.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
-    let value = headers.get(header::AUTHORIZATION)?.as_bytes();
-    let (scheme, token) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii()).filter(|token| !token.is_empty())
+    let value = headers.get(header::AUTHORIZATION)?.as_bytes().trim_ascii();
+    let mut words = value.split(|byte| *byte == b' ');
+    let scheme = words.next()?;
+    let token = words.next().filter(|token| !token.is_empty())?;
+    scheme.eq_ignore_ascii_case(b"bearer").then_some(token)
 }
 
 fn digest(token: &[u8]) -> [u8; 32] {
     Sha256::digest(token).into()
-}
-
-fn anonymous() -> User {
-    User { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()] }
 }
 
 /// Nobody in particular may read, and nothing else, not even whether it can be read.

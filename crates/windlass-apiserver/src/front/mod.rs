@@ -28,7 +28,6 @@ mod running;
 mod service;
 mod signal;
 mod signing;
-mod subject;
 #[cfg(test)]
 mod tests;
 mod trust;

@@ -18,7 +18,7 @@ use super::relay::Relaying;
 use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
-use crate::api::{self, Bearer, Config, Ids, Request, Server, Step, Used, User};
+use crate::api::{self, Authorization, Bearer, Config, Ids, Request, Server, Step, Used, User};
 use crate::status::Status;
 use crate::store::Store;
 
@@ -69,6 +69,7 @@ pub(super) struct Shared {
     view: Mutex<Option<Arc<Store>>>,
     pub clock: Clock,
     body_max: usize,
+    authorization: Authorization,
     durable: Option<Durable>,
     /// Why nothing can be made durable any more.
     failure: OnceLock<Lost>,
@@ -136,7 +137,7 @@ impl ApiServer {
         let progress = Progress { revision: server.store().revision(), closed: false };
         let audit_ids = AuditIds { seed: random.next(), count: AtomicU64::new(0) };
         let ticked = clock.now();
-        let body_max = server.config().body_max;
+        let Config { body_max, authorization, .. } = *server.config();
         let shared = Shared {
             inner: Turns::new(Inner { server, random, ticked }),
             progress: Signal::new(progress),
@@ -144,6 +145,7 @@ impl ApiServer {
             view: Mutex::new(None),
             clock,
             body_max,
+            authorization,
             durable,
             failure: OnceLock::new(),
             audit_ids,
@@ -227,7 +229,23 @@ impl ApiServer {
 
     /// The server as a [`tower::Service`] whose every request is the administrator's: what `kube::Client::new` takes.
     pub fn service(&self) -> Service {
-        Service::new(self.clone(), User::admin())
+        self.service_as(User::admin())
+    }
+
+    /// The same for another user, who may do what [`Config::authorization`] lets him.
+    ///
+    /// ```
+    /// use windlass_apiserver::api::{Authorization, Config, User};
+    /// use windlass_apiserver::front::{ApiServer, Options};
+    ///
+    /// let config = Config { authorization: Authorization::Rbac, ..Config::default() };
+    /// let server = ApiServer::start(Options { config, ..Options::default() });
+    /// let bob = server.service_as(User::new("bob", ["developers"]));
+    /// let operator = server.service_as(User::account("default", "foobar-operator"));
+    /// # let _ = (bob, operator);
+    /// ```
+    pub fn service_as(&self, user: User) -> Service {
+        Service::new(self.clone(), user)
     }
 
     /// The service account that a token speaks for, if it does. The signature is looked at before the server is.
@@ -259,6 +277,11 @@ impl ApiServer {
     /// Resolves to the store once it is past a revision; `None` when the server is closed.
     pub async fn changed(&self, after: u64) -> Option<Arc<Store>> {
         self.shared.clone().after(after).await
+    }
+
+    /// How requests are judged.
+    pub fn authorization(&self) -> Authorization {
+        self.shared.authorization
     }
 
     /// The largest request body.

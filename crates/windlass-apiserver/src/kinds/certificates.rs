@@ -26,6 +26,12 @@ const SIGNING_REQUEST: Hooks = Hooks {
         if !context.groups.is_empty() {
             set(spec, "groups", context.groups.to_vec());
         }
+        if !context.uid.is_empty() {
+            set(spec, "uid", context.uid);
+        }
+        if !context.extra.is_empty() {
+            set(spec, "extra", json!(context.extra));
+        }
     },
     prepare_update: |new, old, context| {
         restore(new, old, "spec");
@@ -39,15 +45,15 @@ const SIGNING_REQUEST: Hooks = Hooks {
         time_conditions(new, old, context);
     },
     validate_create: |object, _, errors| validate(object, errors),
-    validate_update: |new, old, context, errors| {
+    validate_update: |new, old, _, errors| {
         validate_conditions(new, errors);
-        if context.subresource != "approval" {
-            no_new_verdicts(new, old, errors);
-        }
+        no_lost_verdicts(new, old, errors);
     },
     validate_status: |new, old, _, errors| {
         validate_conditions(new, errors);
+        no_lost_verdicts(new, old, errors);
         no_new_verdicts(new, old, errors);
+        validate_certificate(new, old, errors);
     },
     ..Hooks::NONE
 };
@@ -166,15 +172,45 @@ fn validate_conditions(object: &Value, errors: &mut Errors) {
     }
 }
 
+/// How often a verdict stands there, before and now.
+fn counts(new: &Value, old: &Value, verdict: &str) -> (usize, usize) {
+    (of_type(old, verdict).len(), of_type(new, verdict).len())
+}
+
+fn no_lost_verdicts(new: &Value, old: &Value, errors: &mut Errors) {
+    for verdict in ["Approved", "Denied", "Failed"] {
+        let (before, now) = counts(new, old, verdict);
+        if now < before {
+            let detail = format!("updates may not remove a condition of type {verdict:?}");
+            errors.forbidden(&Path::Root.child("status").child("conditions"), &detail);
+        }
+    }
+}
+
 fn no_new_verdicts(new: &Value, old: &Value, errors: &mut Errors) {
     for verdict in ["Approved", "Denied"] {
-        let (before, now) = (of_type(old, verdict).len(), of_type(new, verdict).len());
-        let word = match now.cmp(&before) {
-            std::cmp::Ordering::Equal => continue,
-            std::cmp::Ordering::Greater => "add",
-            std::cmp::Ordering::Less => "remove",
-        };
-        let detail = format!("updates may not {word} a condition of type {verdict:?}");
-        errors.forbidden(&Path::Root.child("status").child("conditions"), &detail);
+        let (before, now) = counts(new, old, verdict);
+        if now > before {
+            let detail = format!("updates may not add a condition of type {verdict:?}");
+            errors.forbidden(&Path::Root.child("status").child("conditions"), &detail);
+        }
+    }
+}
+
+/// What was signed is not signed again.
+fn validate_certificate(new: &Value, old: &Value, errors: &mut Errors) {
+    let (now, before) = (text(&new["status"], "certificate"), text(&old["status"], "certificate"));
+    if now == before {
+        return;
+    }
+    let path = Path::Root.child("status");
+    let path = path.child("certificate");
+    let certificate = STANDARD.decode(now).unwrap_or_default();
+    if !now.is_empty() && !certificate.windows(27).any(|window| window == b"-----BEGIN CERTIFICATE-----") {
+        let detail = "must contain at least one CERTIFICATE PEM block";
+        errors.invalid(&path, &json!("<certificate data>"), detail);
+    }
+    if !before.is_empty() {
+        errors.forbidden(&path, "updates may not modify existing certificate content");
     }
 }

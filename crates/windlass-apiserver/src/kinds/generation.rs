@@ -58,11 +58,13 @@ mod tests {
     use super::*;
     use crate::schema;
     use serde_json::json;
+    use std::collections::BTreeMap;
 
     #[test]
     fn only_what_the_rule_names_makes_it_grow() {
         let types = schema::builtin();
         let root = types.id("io.k8s.api.networking.v1.NetworkPolicy").unwrap();
+        let extra = BTreeMap::new();
         let context = |noted| Context {
             now: jiff::Timestamp::UNIX_EPOCH,
             subresource: "",
@@ -75,6 +77,8 @@ mod tests {
             resource: "networkpolicies",
             user: "",
             groups: &[],
+            uid: "",
+            extra: &extra,
             dry_run: false,
             noted,
             world: &Nothing,

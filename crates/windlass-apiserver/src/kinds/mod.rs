@@ -35,8 +35,10 @@ mod policy;
 mod rbac;
 mod scheduling;
 mod storage;
-mod tree;
+pub(crate) mod tree;
 mod warn;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -73,6 +75,10 @@ pub struct Context<'a> {
     pub user: &'a str,
     /// The groups of the user who asks.
     pub groups: &'a [String],
+    /// The uid of the user who asks; empty where nobody knows it.
+    pub uid: &'a str,
+    /// What else is known of the user who asks.
+    pub extra: &'a BTreeMap<String, Vec<String>>,
     /// Whether nothing will be stored.
     pub dry_run: bool,
     /// What [`Hooks::notes`] said of the object as it was sent.

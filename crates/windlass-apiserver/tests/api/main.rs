@@ -1,5 +1,6 @@
 //! The server as its clients see it, one synchronous step at a time.
 
+mod access;
 mod basics;
 mod custom;
 mod hostile;

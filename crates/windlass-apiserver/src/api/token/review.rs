@@ -19,10 +19,6 @@ use crate::status::{Result, Status};
 pub struct Bearer {
     /// The user.
     pub user: User,
-    /// The uid of the service account.
-    pub uid: String,
-    /// What else is known, as a TokenReview tells it.
-    pub extra: Vec<(&'static str, String)>,
     /// For whom the token is, of those that were asked for.
     pub audiences: Vec<String>,
     /// What has to be written down of the use of a token that lives in a Secret.
@@ -138,13 +134,9 @@ impl Server {
             ("authentication.kubernetes.io/pod-uid", named("pod", "uid")),
         ];
         let known = |(_, value): &(&str, String)| !value.is_empty() && value != "JTI=";
-        Ok(Bearer {
-            user: User::account(namespace, &name),
-            uid: claimed,
-            extra: extra.into_iter().filter(known).collect(),
-            audiences: token.audiences.clone(),
-            used: None,
-        })
+        let extra = extra.into_iter().filter(known).map(|(key, value)| (key.to_owned(), vec![value]));
+        let user = User { uid: claimed, extra: extra.collect(), ..User::account(namespace, &name) };
+        Ok(Bearer { user, audiences: token.audiences.clone(), used: None })
     }
 
     /// A TokenReview: it is answered, and not kept.
@@ -181,12 +173,7 @@ impl Server {
 }
 
 fn told(bearer: &Bearer) -> Value {
-    let mut user = json!({"username": bearer.user.name, "uid": bearer.uid, "groups": bearer.user.groups});
-    if !bearer.extra.is_empty() {
-        let extra = bearer.extra.iter().map(|(key, value)| ((*key).to_owned(), json!([value])));
-        user["extra"] = Value::Object(extra.collect());
-    }
-    json!({"authenticated": true, "user": user, "audiences": bearer.audiences})
+    json!({"authenticated": true, "user": bearer.user.told(), "audiences": bearer.audiences})
 }
 
 /// A list of texts as Go prints it with `%q`.

@@ -242,7 +242,7 @@ impl Server {
         let mut request = json!({
             "kind": kind, "resource": place, "requestKind": kind, "requestResource": place,
             "operation": operation.as_str(),
-            "userInfo": {"username": call.request.user.name, "groups": call.request.user.groups},
+            "userInfo": call.request.user.told(),
             "object": object, "oldObject": old,
             "dryRun": dry_run,
             "options": options(call, operation, dry_run),

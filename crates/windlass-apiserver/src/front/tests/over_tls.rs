@@ -1,4 +1,5 @@
 use super::*;
+use crate::api::Authorization;
 use serde_json::json;
 
 #[tokio::test]
@@ -31,8 +32,38 @@ async fn the_protocol_is_what_alpn_agreed_on() {
 }
 
 #[tokio::test]
-async fn strangers_may_ask_how_it_is_and_nothing_else() {
+async fn strangers_are_nobody_in_particular_where_requests_are_judged() {
     let served = Served::start().await;
+    let mut client = served.client("h2", None).await;
+    for path in ["/healthz", "/livez", "/readyz", "/version"] {
+        assert_eq!(client.get(path).await.0, 200, "{path}");
+    }
+    for path in ["/api", "/apis", "/healthzz", "/openapi/v3", "/"] {
+        let (code, status) = client.get(path).await;
+        let message = format!("forbidden: User \"system:anonymous\" cannot get path \"{path}\"");
+        assert_eq!((code, &status["message"]), (403, &json!(message)), "{path}");
+    }
+    let (code, status) = client.get("/api/v1/namespaces").await;
+    let message = "namespaces is forbidden: User \"system:anonymous\" cannot list resource \"namespaces\" in API group \
+                   \"\" at the cluster scope";
+    assert_eq!((code, &status["message"]), (403, &json!(message)));
+    for (header, expected) in
+        [("Bearer wrong", 401), ("Bearer  two-spaces", 403), ("Basic YTpi", 403), ("Bearer", 403)]
+    {
+        let mut request = get("/api");
+        request.headers_mut().insert("authorization", header.parse().unwrap());
+        assert_eq!(client.send(request).await.unwrap().status(), expected, "{header}");
+    }
+    let token = format!("bEaReR {} and more", served.credentials.admin_token);
+    let mut request = get("/api/v1/namespaces");
+    request.headers_mut().insert("authorization", token.parse().unwrap());
+    assert_eq!(client.send(request).await.unwrap().status(), 200, "only the second word counts");
+}
+
+#[tokio::test]
+async fn strangers_may_ask_how_it_is_and_nothing_else_where_all_others_may_do_everything() {
+    let config = Config { authorization: Authorization::AlwaysAllow, ..Config::default() };
+    let served = Served::of(Options { config, ..Options::default() }).await;
     let mut client = served.client("h2", None).await;
     for path in ["/healthz", "/livez", "/readyz", "/version"] {
         assert_eq!(client.get(path).await.0, 200, "{path}");
@@ -127,4 +158,32 @@ async fn stopping_ends_watches_and_idle_connections() {
     tokio::time::timeout(Duration::from_secs(3), served.stop()).await.expect("it ends at once");
     assert!(reader.await.unwrap(), "the watch ends cleanly");
     assert!(TcpStream::connect(served.address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_certificate_that_was_asked_for_makes_a_user_known() {
+    use rcgen::{CertificateParams, DnType, KeyPair};
+    let served = Served::start().await;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, "team-a");
+    params.distinguished_name.push(DnType::CommonName, "amy");
+    let key = KeyPair::generate().unwrap();
+    let request = params.serialize_request(&key).unwrap().pem().unwrap();
+    let hour = Duration::from_secs(3600);
+    let certificate = served.credentials.certify(&request, served.server.now(), hour).unwrap();
+    let mut client = served.client("h2", Some((certificate, key.serialize_pem()))).await;
+    let reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    let (code, told) = answer(client.send(self::request("POST", reviews, "{}")).await.unwrap()).await;
+    let told = &told["status"]["userInfo"];
+    assert_eq!((code, &told["username"]), (201, &json!("amy")), "{told}");
+    assert_eq!(told["groups"], json!(["team-a", "system:authenticated"]));
+    let id = told["extra"]["authentication.kubernetes.io/credential-id"][0].as_str().unwrap();
+    assert_eq!(id.strip_prefix("X509SHA256=").map(str::len), Some(64), "{id}");
+
+    let past = served.server.now() - jiff::SignedDuration::from_hours(2);
+    let expired = served.credentials.certify(&request, past, hour).unwrap();
+    let mut client = served.client("h2", Some((expired, key.serialize_pem()))).await;
+    assert_eq!(client.get("/api").await.0, 401);
+    assert!(served.credentials.certify("no request", past, hour).is_err());
 }

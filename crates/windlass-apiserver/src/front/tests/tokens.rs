@@ -28,7 +28,7 @@ fn claims(token: &str) -> Value {
 
 async fn by_token(served: &Served, token: &str) -> (u16, Value) {
     let mut client = served.client("h2", None).await;
-    let mut request = get("/api/v1/namespaces/default");
+    let mut request = get("/api");
     request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
     answer(client.send(request).await.unwrap()).await
 }

@@ -1,9 +1,8 @@
-//! Who a certificate speaks of: its subject's common name is the user, its organisations are the groups.
+//! Who a certificate speaks of, and who a request for one: the subject's common name is the user, its organisations are the
+//! groups.
 //!
-//! Only certificates that our own authority has signed get here, so this reads the one shape that a certificate has
-//! and gives up on anything else.
-
-use crate::api::User;
+//! This reads the one shape that each of them has, and gives up on anything else: of certificates, only those that our own
+//! authority has signed get here.
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
@@ -17,8 +16,16 @@ const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 /// UTF8String, PrintableString, IA5String: the text types whose bytes are UTF-8.
 const TEXTS: [u8; 3] = [0x0c, 0x13, 0x16];
 
-/// The user that a certificate in DER names; `None` where it names none.
-pub(super) fn user(certificate: &[u8]) -> Option<User> {
+/// Whom a subject names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// The last of its common names; empty where it has none.
+    pub common_name: String,
+    pub organizations: Vec<String>,
+}
+
+/// The subject of a certificate in DER.
+pub(crate) fn of_certificate(certificate: &[u8]) -> Option<Subject> {
     let (_, certificate) = expect(certificate, SEQUENCE)?;
     let (_, mut rest) = expect(certificate, SEQUENCE)?;
     if rest.first() == Some(&VERSION) {
@@ -28,8 +35,20 @@ pub(super) fn user(certificate: &[u8]) -> Option<User> {
     for _ in 0..4 {
         rest = element(rest)?.2;
     }
-    let (_, mut subject) = expect(rest, SEQUENCE)?;
-    let mut user = User { name: String::new(), groups: Vec::new() };
+    subject(rest)
+}
+
+/// The subject of a request for a certificate, in DER.
+pub(crate) fn of_request(request: &[u8]) -> Option<Subject> {
+    let (_, request) = expect(request, SEQUENCE)?;
+    let (_, rest) = expect(request, SEQUENCE)?;
+    // The version.
+    subject(element(rest)?.2)
+}
+
+fn subject(name: &[u8]) -> Option<Subject> {
+    let (_, mut subject) = expect(name, SEQUENCE)?;
+    let mut found = Subject::default();
     while !subject.is_empty() {
         let (after, mut attributes) = expect(subject, SET)?;
         while !attributes.is_empty() {
@@ -38,19 +57,15 @@ pub(super) fn user(certificate: &[u8]) -> Option<User> {
             let (tag, text, _) = element(value)?;
             let text = std::str::from_utf8(text).ok().filter(|_| TEXTS.contains(&tag));
             match (identifier, text) {
-                (COMMON_NAME, Some(text)) => user.name = text.to_owned(),
-                (ORGANIZATION, Some(text)) => user.groups.push(text.to_owned()),
+                (COMMON_NAME, Some(text)) => found.common_name = text.to_owned(),
+                (ORGANIZATION, Some(text)) => found.organizations.push(text.to_owned()),
                 _ => {}
             }
             attributes = next;
         }
         subject = after;
     }
-    if user.name.is_empty() {
-        return None;
-    }
-    user.groups.push("system:authenticated".to_owned());
-    Some(user)
+    Some(found)
 }
 
 /// What follows an element, and its content, if it has this tag.
@@ -94,29 +109,35 @@ mod tests {
     #[test]
     fn common_name_and_organisation_become_user_and_group() {
         let der = certificate(&[(DnType::OrganizationName, "system:masters"), (DnType::CommonName, "mia ☸")]);
-        let user = user(&der).unwrap();
+        let named = of_certificate(&der).unwrap();
         assert_eq!(
-            (user.name.as_str(), user.groups),
-            ("mia ☸", vec!["system:masters".into(), "system:authenticated".to_owned()])
+            (named.common_name.as_str(), named.organizations),
+            ("mia ☸", vec!["system:masters".to_owned()])
         );
     }
 
     #[test]
-    fn without_a_common_name_it_is_nobody() {
-        assert_eq!(user(&certificate(&[(DnType::OrganizationName, "g")])), None);
+    fn a_request_names_whom_it_is_for() {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, "team");
+        params.distinguished_name.push(DnType::CommonName, "amy");
+        let request = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
+        let named = of_request(request.der()).unwrap();
+        assert_eq!((named.common_name.as_str(), named.organizations), ("amy", vec!["team".to_owned()]));
     }
 
     #[test]
     fn cut_or_changed_anywhere_it_is_read_without_a_panic() {
         let der = certificate(&[(DnType::CommonName, "mia")]);
         for end in 0..der.len() {
-            assert_eq!(user(&der[..end]), None, "cut at {end}");
+            assert_eq!(of_certificate(&der[..end]), None, "cut at {end}");
         }
         for at in 0..der.len() {
             for byte in [0, 0x7f, 0x80, 0x84, 0xff] {
                 let mut changed = der.clone();
                 changed[at] = byte;
-                let _ = user(&changed);
+                let _ = (of_certificate(&changed), of_request(&changed));
             }
         }
     }
