@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use windlass::Env;
 use windlass_cluster::Controllers;
-use windlass_cluster::controllers::Tokens;
+use windlass_cluster::controllers::{Certificates, Tokens};
 use windlass_node::image::Images;
 
 pub use failure::Failure;
@@ -204,6 +204,13 @@ impl Cluster {
         // Tokens that live in Secrets are signed by the key of the server.
         let issuer = api.credentials.tokens();
         let controllers = Controllers::all().with(Tokens::new(move |claims| issuer.sign(claims)));
+        // So are certificates of clients, by its authority.
+        let (credentials, clock) = (api.credentials.clone(), env.clone());
+        let controllers = controllers.with(Certificates::new(move |request, seconds| {
+            let lifetime = Duration::from_secs(seconds);
+            let signed = credentials.certify(request, clock.now(), lifetime);
+            signed.inspect_err(|error| tracing::warn!(%error, "a certificate was not signed")).ok()
+        }));
         let controllers = self.controllers.insert(controllers.start(api.client(&env), &env));
         show.step("controllers", controllers.ready()).await;
         show.done(&format!("controllers: {}", Controllers::names().len()));

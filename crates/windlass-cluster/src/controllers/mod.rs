@@ -1,6 +1,8 @@
 //! The built-in controllers, one room each, and what several of them share.
 
+mod aggregation;
 mod authority;
+mod certificates;
 mod claim;
 mod cronjob;
 mod daemonset;
@@ -27,6 +29,7 @@ mod tokens;
 mod ttl;
 mod volumes;
 
+pub use certificates::Certificates;
 pub use root_ca::RootCa;
 pub use tokens::Tokens;
 
@@ -39,6 +42,8 @@ type New = fn() -> Arc<dyn Controller>;
 
 /// All of them, under the names by which they are chosen.
 pub(crate) const TABLE: &[(&str, New)] = &[
+    ("certificatesigningrequest-signing", || Arc::new(Certificates::default())),
+    ("clusterrole-aggregation", || Arc::new(aggregation::ClusterRoleAggregation)),
     ("daemonset", || Arc::new(daemonset::DaemonSets::default())),
     ("cronjob", || Arc::new(cronjob::CronJobs)),
     ("deployment", || Arc::new(deployment::Deployments)),

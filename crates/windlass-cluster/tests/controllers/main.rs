@@ -1,5 +1,7 @@
 //! Controllers on a server in this process, one module each.
 
+mod aggregation;
+mod certificates;
 mod cronjob;
 mod daemonset;
 mod deployment;
