@@ -85,13 +85,6 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
         tokens += &format!("{user},{user},{user},\"{groups}\"\n");
     }
     fs::write(folder.join("tokens"), tokens)?;
-    // Those who do not say who they are get what ours gives them: health and version, else 401.
-    let paths =
-        ["/healthz", "/livez", "/readyz", "/version"].map(|path| format!("{{path: {path}}}")).join(", ");
-    let anonymous = format!(
-        "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {{enabled: true, conditions: [{paths}]}}\n"
-    );
-    fs::write(folder.join("authentication.yaml"), anonymous)?;
     let key = folder.join("sa.key");
     // Signs nothing that anybody trusts, but the server does not start without such a key.
     let pair = rcgen::KeyPair::generate()?;
@@ -129,7 +122,6 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
             .args(["--max-requests-inflight=4000", "--max-mutating-requests-inflight=4000"])
             .arg(path("cert-dir", &folder.join("certificates")))
             .arg(path("token-auth-file", &folder.join("tokens")))
-            .arg(path("authentication-config", &folder.join("authentication.yaml")))
             .arg(path("service-account-key-file", &folder.join("sa.pub")))
             .arg(path("service-account-signing-key-file", &key)),
         &folder.join("kube-apiserver.log"),
