@@ -50,7 +50,7 @@ pub fn child() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let credentials = Credentials::generate(Ipv4Addr::LOCALHOST.into())?;
-        let acceptor = TlsAcceptor::from(credentials.tls());
+        let acceptor = TlsAcceptor::from(credentials.serving().tls.clone());
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         println!("{}", listener.local_addr()?);
         std::io::stdout().flush()?;

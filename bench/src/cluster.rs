@@ -42,7 +42,8 @@ impl Cluster {
         let path = folder.join("kubeconfig");
         write_private(&path, kubeconfig(&url, &credentials).as_bytes())?;
         let server = cluster.server().clone();
-        runtime.spawn(async move { https.serve(server, &credentials, std::future::pending()).await });
+        runtime
+            .spawn(async move { https.serve(server, credentials.serving(), std::future::pending()).await });
         Ok(Cluster { cluster, kubeconfig: path, runtime: Some(runtime), counted: 0 })
     }
 

@@ -50,7 +50,7 @@ impl Ours {
         let serving = (server.clone(), credentials.clone());
         runtime.spawn(async move {
             let (server, credentials) = serving;
-            https.serve(server, &credentials, std::future::pending()).await;
+            https.serve(server, credentials.serving(), std::future::pending()).await;
         });
         let refusing = runtime.block_on(Refusing::start(server.clone(), RESTRICTED))?;
         Ok(Ours { folder: folder.to_owned(), url, server, credentials, refusing, runtime: Some(runtime) })

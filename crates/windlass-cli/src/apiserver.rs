@@ -175,7 +175,7 @@ async fn run(args: Args) -> Result<(), Failure> {
     let url = format!("https://{}", reachable(address));
     let kubeconfig = Kubeconfig::write(&args, &url, &credentials, address.port())?;
     announce(&url, &kubeconfig.path);
-    https.serve(server.clone(), &credentials, stop).await;
+    https.serve(server.clone(), credentials.serving(), stop).await;
     kubeconfig.remove_if_temporary();
     match server.failure() {
         Some(lost) => Err(Failure::Lost(lost.clone())),

@@ -14,6 +14,7 @@ use rcgen::{
 };
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
@@ -36,9 +37,50 @@ pub struct Credentials {
     /// The administrator's bearer token.
     pub admin_token: String,
     issuer: Issuer<'static, KeyPair>,
-    tls: Arc<ServerConfig>,
-    identity: Identity,
+    serving: Serving,
     tokens: api::Issuer,
+}
+
+/// How a server is known to its clients, and how it knows them.
+#[derive(Clone)]
+pub struct Serving {
+    /// How to speak TLS as it.
+    pub tls: Arc<ServerConfig>,
+    /// Whom it knows.
+    pub identity: Identity,
+}
+
+impl Serving {
+    /// By files that somebody else made, in PEM: a certificate with its key, and the authorities of clients.
+    ///
+    /// # Errors
+    /// They are of no use.
+    pub fn given(certificate: &str, key: &str, clients: &str) -> Result<Serving, Error> {
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
+        Serving::new(certificates(certificate)?, key, &certificates(clients)?, None)
+    }
+
+    /// The same, for clients of other authorities, in PEM.
+    ///
+    /// # Errors
+    /// They are of no use.
+    pub fn trusting(&self, clients: &str) -> Result<Serving, Error> {
+        // Whom TLS lets in is not who is trusted: see `Presented`.
+        let verifier = Presented::new(&certificates(clients)?)?;
+        Ok(Serving { tls: self.tls.clone(), identity: Identity::new(verifier.trusted.clone(), None) })
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        clients: &[CertificateDer<'_>],
+        admin_token: Option<&str>,
+    ) -> Result<Serving, Error> {
+        let verifier = Presented::new(clients)?;
+        let tls = tls(verifier.clone(), chain, key)?;
+        let tokens = admin_token.map(|token| (token.to_owned(), User::admin()));
+        Ok(Serving { tls, identity: Identity::new(verifier.trusted.clone(), tokens) })
+    }
 }
 
 /// Why there are no credentials.
@@ -54,6 +96,9 @@ pub enum Error {
     /// The clients' authority is of no use.
     #[error("the certificate authority is of no use for TLS")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// A certificate or a key could not be read.
+    #[error("a certificate or key is not in PEM")]
+    Pem(#[from] rustls::pki_types::pem::Error),
     /// The key of service account tokens is not one of P-256.
     #[error("the key for service account tokens is not one of the curve P-256")]
     SigningKey,
@@ -144,21 +189,12 @@ impl Credentials {
         let server_key = KeyPair::generate()?;
         let server = server.signed_by(&server_key, &issuer)?;
 
-        let verifier = Presented::new(authority.der())?;
-        let tls = tls(verifier.clone(), server.der().clone(), &server_key)?;
-        let identity = Identity::new(verifier.trusted.clone(), [(admin_token.clone(), User::admin())]);
+        let server_key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
+        let clients = [authority.der().clone()];
+        let serving = Serving::new(vec![server.der().clone()], server_key, &clients, Some(&admin_token))?;
         let (admin_certificate, admin_key) = sign(&issuer, "kubernetes-admin", &["system:masters"])?;
         let authority = authority.pem();
-        Ok(Credentials {
-            authority,
-            admin_certificate,
-            admin_key,
-            admin_token,
-            issuer,
-            tls,
-            identity,
-            tokens,
-        })
+        Ok(Credentials { authority, admin_certificate, admin_key, admin_token, issuer, serving, tokens })
     }
 
     /// A client certificate and its key, in PEM, for another user.
@@ -183,19 +219,14 @@ impl Credentials {
         Ok(request.signed_by(&self.issuer)?.pem())
     }
 
-    /// How to speak TLS as this server.
-    pub fn tls(&self) -> Arc<ServerConfig> {
-        self.tls.clone()
+    /// How this server is known, and knows its clients.
+    pub fn serving(&self) -> &Serving {
+        &self.serving
     }
 
     /// Who signs the tokens of service accounts: for [`Config::tokens`](crate::api::Config::tokens).
     pub fn tokens(&self) -> api::Issuer {
         self.tokens.clone()
-    }
-
-    /// How to know the users of this server.
-    pub fn identity(&self) -> Identity {
-        self.identity.clone()
     }
 }
 
@@ -261,16 +292,19 @@ fn new_token() -> String {
 
 fn tls(
     verifier: Arc<Presented>,
-    certificate: CertificateDer<'static>,
-    key: &KeyPair,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
 ) -> Result<Arc<ServerConfig>, rustls::Error> {
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(vec![certificate], key)?;
+        .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, rustls::pki_types::pem::Error> {
+    CertificateDer::pem_slice_iter(pem.as_bytes()).collect()
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -285,9 +319,11 @@ struct Presented {
 }
 
 impl Presented {
-    fn new(authority: &CertificateDer<'_>) -> Result<Arc<Presented>, Error> {
+    fn new(authorities: &[CertificateDer<'_>]) -> Result<Arc<Presented>, Error> {
         let mut roots = RootCertStore::empty();
-        roots.add(authority.clone().into_owned())?;
+        for authority in authorities {
+            roots.add(authority.clone().into_owned())?;
+        }
         let trusted = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider()).build()?;
         Ok(Arc::new(Presented { trusted }))
     }

@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::body::Remote;
-use super::credentials::Credentials;
+use super::credentials::Serving;
 use super::elsewhere::TakeOver;
 use super::identity::{Certified, Identity};
 use super::rewound::Rewound;
@@ -84,12 +84,12 @@ impl Https {
 
     /// Serves until `stop` resolves or the server is [closed](ApiServer::close), then ends all watches, gives requests
     /// under way a moment, and returns. No connection, whatever comes through it, ends it earlier.
-    pub async fn serve(self, server: ApiServer, credentials: &Credentials, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, server: ApiServer, serving: &Serving, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(());
         let connection = Arc::new(Connection {
             server: server.clone(),
-            identity: credentials.identity(),
-            acceptor: TlsAcceptor::from(credentials.tls()),
+            identity: serving.identity.clone(),
+            acceptor: TlsAcceptor::from(serving.tls.clone()),
             limits: self.limits.clone(),
             stopped,
         });

@@ -97,7 +97,7 @@ impl Api {
     fn front(&mut self, https: Https, env: &Env) {
         let (server, credentials) = (self.server.clone(), self.credentials.clone());
         let stopping = self.stopping.clone();
-        let serving = async move { https.serve(server, &credentials, stopping.cancelled()).await };
+        let serving = async move { https.serve(server, credentials.serving(), stopping.cancelled()).await };
         self.fronts.push(env.spawn("https", serving));
     }
 

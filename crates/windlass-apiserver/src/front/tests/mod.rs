@@ -68,7 +68,7 @@ impl Served {
         let task = tokio::spawn({
             let (server, credentials) = (server.clone(), credentials.clone());
             async move {
-                https.serve(server, &credentials, async { stopped.await.unwrap_or(()) }).await;
+                https.serve(server, credentials.serving(), async { stopped.await.unwrap_or(()) }).await;
             }
         });
         Served { server, credentials, address, stop: Some(stop), task }

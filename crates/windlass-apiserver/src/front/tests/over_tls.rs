@@ -111,7 +111,7 @@ async fn kept_credentials_outlive_the_server() {
     let second = Credentials::keep(&folder, LOOPBACK).unwrap();
     assert_eq!(first.admin_token, second.admin_token);
     let chain = [CertificateDer::from_pem_slice(first.admin_certificate.as_bytes()).unwrap()];
-    let known = second.identity().of_certificates(Some(&chain));
+    let known = second.serving().identity.of_certificates(Some(&chain));
     std::fs::write(folder.join("credentials.pem"), "token").unwrap();
     let damaged = Credentials::keep(&folder, LOOPBACK).err().map(|error| error.to_string());
     std::fs::remove_dir_all(&folder).unwrap();

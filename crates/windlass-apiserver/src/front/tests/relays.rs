@@ -18,7 +18,7 @@ use super::*;
 async fn node() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let tls = TlsAcceptor::from(Credentials::generate(LOOPBACK).unwrap().tls());
+    let tls = TlsAcceptor::from(Credentials::generate(LOOPBACK).unwrap().serving().tls.clone());
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
