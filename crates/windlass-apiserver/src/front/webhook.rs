@@ -111,22 +111,21 @@ fn read(answer: http::Response<Bytes>) -> Reply {
 
 impl<'a> Where<'a> {
     fn of(place: &'a Place, seconds: u64) -> Result<Where<'a>, String> {
-        let with_timeout = |path: &str| match path.contains('?') {
-            true => format!("{path}&timeout={seconds}s"),
-            false => format!("{path}?timeout={seconds}s"),
-        };
+        let with_timeout = |path: &str| format!("{}?timeout={seconds}s", cleaned(path));
         match place {
             Place::Url(url) => {
                 let uri: Uri = url.parse().map_err(|_| format!("parse {url:?}: it is no URL"))?;
                 let host = url_host(url).ok_or_else(|| format!("parse {url:?}: it has no host"))?;
-                let path = with_timeout(uri.path_and_query().map_or("/", |path| path.as_str()));
+                let path = with_timeout(uri.path());
                 let name = host.trim_matches(['[', ']']);
                 let port = uri.port_u16().unwrap_or(443);
-                Ok(Where { name: name.to_owned(), host: name, port, path, url: with_timeout(url) })
+                let authority = uri.authority().map_or(host, |authority| authority.as_str());
+                let url = format!("https://{authority}{path}");
+                Ok(Where { name: name.to_owned(), host: name, port, path, url })
             }
             Place::Service(service, address) => {
                 let name = format!("{}.{}.svc", service.name, service.namespace);
-                let path = with_timeout(if service.path.is_empty() { "/" } else { &service.path });
+                let path = with_timeout(&service.path);
                 let url = format!("https://{name}:{}{path}", service.port);
                 match address {
                     Ok((host, port)) => Ok(Where { name, host, port: *port, path, url }),
@@ -135,6 +134,20 @@ impl<'a> Where<'a> {
             }
         }
     }
+}
+
+/// A path without detours, as Go's clients ask for it. envtest writes two slashes where one would do, which a server in Go
+/// answers with a redirection.
+fn cleaned(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 /// The host in a URL.
@@ -146,4 +159,22 @@ fn url_host(url: &str) -> Option<&str> {
         _ => authority,
     };
     (!host.is_empty()).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_no_detours() {
+        for (path, asked) in [
+            ("", "/"),
+            ("/", "/"),
+            ("//mutate-v1", "/mutate-v1"),
+            ("/a/./b/../c/", "/a/c"),
+            ("/../../a", "/a"),
+        ] {
+            assert_eq!(cleaned(path), asked, "{path}");
+        }
+    }
 }
