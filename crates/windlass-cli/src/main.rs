@@ -3,6 +3,7 @@
 mod apiserver;
 mod common;
 mod down;
+mod envtest;
 mod image;
 mod node;
 mod status;
@@ -33,11 +34,16 @@ enum Command {
     Image(image::Args),
     Node(node::Args),
     Apiserver(apiserver::Args),
+    Envtest(envtest::Args),
 }
 
 fn main() -> ExitCode {
     // This program is also the stages of its sandbox.
     if let Some(code) = windlass_sandbox::entry() {
+        return code;
+    }
+    // And what envtest starts, under other names.
+    if let Some(code) = envtest::entry() {
         return code;
     }
     match Args::parse().command {
@@ -50,6 +56,7 @@ fn main() -> ExitCode {
         Command::Image(args) => ended(image::main(args), image::Failure::exit_code),
         Command::Node(args) => ended(node::main(args), node::Failure::exit_code),
         Command::Apiserver(args) => ended(apiserver::main(args), apiserver::Failure::exit_code),
+        Command::Envtest(args) => envtest::main(args),
     }
 }
 
