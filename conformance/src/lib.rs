@@ -14,6 +14,7 @@ pub mod answer;
 pub mod client;
 pub mod compare;
 pub mod controllers;
+pub mod envtest;
 pub mod explained;
 pub mod generate;
 pub mod kubectl;

@@ -18,7 +18,8 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    controllers, explained, generate, kubectl, kubelet, node, recorded, report, rules, servers, suite,
+    controllers, envtest, explained, generate, kubectl, kubelet, node, recorded, report, rules, servers,
+    suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -90,6 +91,8 @@ enum Mode {
     Kubelet,
     /// Record what a real kubelet makes of them.
     RecordKubelet,
+    /// Run the suites of a project in Go, written for envtest, with the real programs and with ours.
+    Envtest,
     /// Our node and our controllers on a real kube-apiserver: the same manifests, and what people do with kubectl.
     Node,
 }
@@ -133,6 +136,10 @@ async fn run(args: Args) -> Result<bool> {
     }
     if matches!(args.mode, Mode::Kubelet | Mode::RecordKubelet) {
         return kubelet_mode(args, &program, &output.join("kubelet")).await;
+    }
+    if args.mode == Mode::Envtest {
+        let output = output.join("envtest");
+        return tokio::task::spawn_blocking(move || envtest::run(&program, &output)).await?;
     }
     if args.mode == Mode::Node {
         return node::run(&args.only, &output.join("node")).await;
