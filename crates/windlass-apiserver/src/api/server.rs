@@ -1,7 +1,6 @@
 //! The server as a value.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +8,15 @@ use http::{HeaderMap, Method, Uri};
 use jiff::{SignedDuration, Timestamp};
 
 use super::audit::{Audit, Record};
-use super::authorize::{Authorization, Kept, Ways};
+use super::authorize::{Kept, Ways};
+use super::config::Config;
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
 use super::relay::{self, Going, Relay};
 use super::response::Response;
 use super::route::{self, Lost, Route, Target, Verb};
-use super::token::Issuer;
+use super::user::User;
 use super::webhooks::{Answered, Question, Reply};
 use crate::codec::Format;
 use crate::status::{Result, Status};
@@ -33,81 +33,6 @@ pub struct Server {
     pub(super) policy: Kept,
     pub(super) ways: Ways,
     audit: Audit,
-}
-
-/// What can be set.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// What `/version` says.
-    pub version: String,
-    /// How long history is kept for watches and continued lists.
-    pub history: SignedDuration,
-    /// The largest request body.
-    pub body_max: usize,
-    /// The address under which clients reach the server, as `/api` tells them.
-    pub address: String,
-    /// The certificate authority of client certificates, in PEM, for `extension-apiserver-authentication`.
-    pub client_ca: String,
-    /// Who signs tokens of service accounts; without it there are none.
-    pub tokens: Option<Issuer>,
-    /// Whether pods must have a service account that is there: the admission plugin ServiceAccount. It is off where no
-    /// controller makes the account `default` of each namespace.
-    pub service_accounts: bool,
-    /// How requests are judged.
-    pub authorization: Authorization,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            version: "v1.36.4".into(),
-            history: SignedDuration::from_mins(5),
-            body_max: 3 << 20,
-            address: "127.0.0.1:6443".into(),
-            client_ca: String::new(),
-            tokens: None,
-            service_accounts: false,
-            authorization: Authorization::Rbac,
-        }
-    }
-}
-
-/// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct User {
-    /// The name.
-    pub name: String,
-    /// What tells apart those who have the name one after the other; empty where nobody knows.
-    pub uid: String,
-    /// The groups.
-    pub groups: Vec<String>,
-    /// What else is known of it.
-    pub extra: BTreeMap<String, Vec<String>>,
-}
-
-impl User {
-    /// The administrator: what in-process clients are.
-    pub fn admin() -> User {
-        User::new("admin", ["system:masters"])
-    }
-
-    /// A user of this name who is in these groups, and in that of all users who are known.
-    pub fn new<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> User {
-        let groups = groups.into_iter().chain(["system:authenticated"]).map(str::to_owned).collect();
-        User { name: name.to_owned(), groups, ..User::default() }
-    }
-
-    /// Whoever does not say who he is.
-    pub fn anonymous() -> User {
-        let groups = vec!["system:unauthenticated".into()];
-        User { name: "system:anonymous".into(), groups, ..User::default() }
-    }
-
-    /// A service account.
-    pub fn account(namespace: &str, name: &str) -> User {
-        let all = "system:serviceaccounts";
-        User::new(&format!("system:serviceaccount:{namespace}:{name}"), [all, &format!("{all}:{namespace}")])
-    }
 }
 
 /// A request.

@@ -9,7 +9,8 @@ use super::text::{aggregate, quote, quoted};
 use super::{GROUP, is_master};
 use crate::api::object::meta_str;
 use crate::api::registry::Resource;
-use crate::api::server::{Call, Server, User};
+use crate::api::server::{Call, Server};
+use crate::api::user::User;
 use crate::json::str_at;
 use crate::status::{Result, Status};
 

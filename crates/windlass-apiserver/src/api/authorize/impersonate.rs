@@ -13,7 +13,8 @@ use super::attributes::{Attributes, Undetermined};
 use super::text::{quote, quoted};
 use super::{MASTERS, forbidden};
 use crate::api::options::Query;
-use crate::api::server::{Request, Server, User};
+use crate::api::server::{Request, Server};
+use crate::api::user::User;
 use crate::kinds::names;
 use crate::status::{Result, Status};
 

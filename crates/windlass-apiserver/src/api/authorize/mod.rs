@@ -32,7 +32,8 @@ use thiserror::Error;
 use super::options::Query;
 use super::response::{Body, Response};
 use super::route::Target;
-use super::server::{Request, Server, User, refuse};
+use super::server::{Request, Server, refuse};
+use super::user::User;
 use crate::status::Status;
 use crate::store::{EventType, Kind, Store};
 

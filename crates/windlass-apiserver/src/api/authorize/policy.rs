@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::attributes::Attributes;
 use super::rule::Rule;
 use super::text::{aggregate, quote};
-use crate::api::server::User;
+use crate::api::user::User;
 use crate::store::Object;
 
 type Map<V> = BTreeMap<String, V>;

@@ -8,9 +8,10 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::config::Config;
 use crate::api::registry::Registry;
 use crate::api::route::{self, Route};
-use crate::api::server::{Config, Ids, Step};
+use crate::api::server::{Ids, Step};
 
 struct Counter(u64);
 

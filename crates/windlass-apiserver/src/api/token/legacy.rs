@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::review::{Bearer, Checked};
 use crate::api::object::meta_str;
-use crate::api::server::{Request, Server, User};
+use crate::api::server::{Request, Server};
+use crate::api::user::User;
 use crate::json::str_at;
 use crate::kinds::World;
 

@@ -266,17 +266,17 @@ impl Checker<'_> {
         let args: Vec<Ty> = call.args.iter().map(|arg| self.expr(arg, depth)).collect();
         let Some(target) = &call.target else {
             let plain = name.strip_prefix('.').unwrap_or(name);
-            return match overloads::with(|all| all.get(plain).is_some()) {
+            return match overloads::of(plain).is_some() {
                 true => self.resolve(id, plain, call, None, args),
                 false => self.undeclared(id, name),
             };
         };
         let qualified = qualified_name(target).map(|space| format!("{space}.{name}"));
-        if let Some(name) = qualified.filter(|name| overloads::with(|all| all.get(name).is_some())) {
+        if let Some(name) = qualified.filter(|name| overloads::of(name).is_some()) {
             return self.resolve(id, &name, call, None, args);
         }
         let target = self.expr(target, depth);
-        match overloads::with(|all| all.get(name).is_some()) {
+        match overloads::of(name).is_some() {
             true => self.resolve(id, name, call, Some(target), args),
             false => self.undeclared(id, name),
         }
@@ -290,22 +290,20 @@ impl Checker<'_> {
         }
         let args: Vec<Ty> = target.into_iter().chain(args).collect();
         let (mut found, mut result): (Vec<&'static str>, Option<Ty>) = (Vec::new(), None);
-        overloads::with(|all| {
-            let overloads = all.get(name).unwrap_or_default();
-            for overload in overloads.iter().filter(|overload| overload.is_member == is_member) {
-                let (wanted, gives) = self.instance(overload);
-                if !self.known.all_fit(&args, &wanted) {
-                    continue;
-                }
-                found.push(overload.id);
-                let gives = self.known.resolve(&gives, false);
-                result = Some(match result.take() {
-                    None => gives,
-                    Some(before) if before.is_dyn() || before.same(&gives) => before,
-                    Some(_) => Ty::Dyn,
-                });
+        let overloads = overloads::of(name).unwrap_or_default();
+        for overload in overloads.iter().filter(|overload| overload.is_member == is_member) {
+            let (wanted, gives) = self.instance(overload);
+            if !self.known.all_fit(&args, &wanted) {
+                continue;
             }
-        });
+            found.push(overload.id);
+            let gives = self.known.resolve(&gives, false);
+            result = Some(match result.take() {
+                None => gives,
+                Some(before) if before.is_dyn() || before.same(&gives) => before,
+                Some(_) => Ty::Dyn,
+            });
+        }
         let Some(result) = result else {
             let mut shown: Vec<String> =
                 args.iter().map(|arg| self.known.resolve(arg, true).to_string()).collect();

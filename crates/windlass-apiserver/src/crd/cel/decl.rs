@@ -4,7 +4,7 @@
 //! fit into one when each is as short as its schema allows.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -28,9 +28,9 @@ pub(super) struct Decl {
 #[derive(Debug)]
 pub(super) enum Shape {
     Plain(Ty),
-    List(Rc<Decl>),
-    Map(Rc<Decl>),
-    Object { name: String, fields: BTreeMap<String, Rc<Decl>> },
+    List(Arc<Decl>),
+    Map(Arc<Decl>),
+    Object { name: String, fields: BTreeMap<String, Arc<Decl>> },
 }
 
 impl Decl {
@@ -45,14 +45,14 @@ impl Decl {
                 let items = props.items.as_deref()?;
                 let items = Decl::of(items, items.embedded, &format!("{name}.@idx"))?;
                 let most = limit(props.max_items, (REQUEST_BYTES_MAX - 2) / (items.bytes_min + 1));
-                Decl { shape: Shape::List(Rc::new(items)), elements_max: most, bytes_min: 2 }
+                Decl { shape: Shape::List(Arc::new(items)), elements_max: most, bytes_min: 2 }
             }
             "object" => match props.additional_schema() {
                 Some(schema) => {
                     let value = Decl::of(schema, schema.embedded, &format!("{name}.@elem"))?;
                     // A key of no characters, its quotes, a colon and a comma take six bytes.
                     let most = limit(props.max_properties, (REQUEST_BYTES_MAX - 2) / (value.bytes_min + 6));
-                    Decl { shape: Shape::Map(Rc::new(value)), elements_max: most, bytes_min: 2 }
+                    Decl { shape: Shape::Map(Arc::new(value)), elements_max: most, bytes_min: 2 }
                 }
                 None => Decl::object(props, is_resource, name),
             },
@@ -89,15 +89,15 @@ impl Decl {
                 bytes_min += property.len() as u64 + field.bytes_min + 4;
             }
             if let Some(escaped) = escaped {
-                fields.insert(escaped, Rc::new(field));
+                fields.insert(escaped, Arc::new(field));
             }
         }
         if given {
-            let text = || Rc::new(Decl::plain(Ty::Text, REQUEST_BYTES_MAX - 2, 2));
+            let text = || Arc::new(Decl::plain(Ty::Text, REQUEST_BYTES_MAX - 2, 2));
             let names = ["generateName", "name"].map(|name| (name.to_owned(), text()));
             let path = format!("{name}.metadata");
             let shape = Shape::Object { name: path, fields: names.into() };
-            let metadata = Rc::new(Decl { shape, elements_max: 0, bytes_min: 2 });
+            let metadata = Arc::new(Decl { shape, elements_max: 0, bytes_min: 2 });
             for (property, field) in [("apiVersion", text()), ("kind", text()), ("metadata", metadata)] {
                 if props.required.iter().any(|name| name == property) {
                     bytes_min += property.len() as u64 + field.bytes_min + 4;
@@ -118,7 +118,7 @@ impl Decl {
     }
 
     /// A field of an object, as an expression writes it. Words that CEL keeps for itself may be written as they are.
-    pub(super) fn field(&self, name: &str) -> Option<&Rc<Decl>> {
+    pub(super) fn field(&self, name: &str) -> Option<&Arc<Decl>> {
         let Shape::Object { fields, .. } = &self.shape else { return None };
         fields
             .get(name)

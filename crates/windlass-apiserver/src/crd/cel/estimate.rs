@@ -10,7 +10,7 @@
 //! body as often as its range can be long.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 
@@ -32,7 +32,7 @@ pub(super) const TEXT: f64 = 0.1;
 pub(super) const PATTERN: f64 = 0.25;
 
 /// The most that an expression can cost. `root` is what `self` and `oldSelf` are.
-pub(super) fn most(parsed: &Parsed, checked: &Checked, root: &Rc<Decl>) -> u64 {
+pub(super) fn most(parsed: &Parsed, checked: &Checked, root: &Arc<Decl>) -> u64 {
     let mut estimate = Estimate {
         checked,
         root,
@@ -89,7 +89,7 @@ pub(super) struct Call {
 
 pub(super) struct Estimate<'s> {
     checked: &'s Checked,
-    root: &'s Rc<Decl>,
+    root: &'s Arc<Decl>,
     paths: HashMap<u64, Place>,
     sizes: HashMap<u64, Range>,
     entries: HashMap<u64, Entries>,

@@ -35,6 +35,7 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cel::IdedExpr;
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ pub(super) fn check_rules(props: &Props, site: &Site<'_>, estimates: &mut Estima
         errors.push(Reason::Internal, site.path, message);
         return;
     };
-    let own = Rc::new(own);
+    let own = Arc::new(own);
     let cardinality = site.cardinality.unwrap_or_else(|| own.cardinality_max());
     for (i, rule) in props.rules.iter().enumerate().filter(|(_, rule)| !rule.rule.trim().is_empty()) {
         let at = site.path.index(i);
@@ -222,7 +223,7 @@ fn go_rule(rule: &Rule) -> Value {
     })
 }
 
-fn compile(rule: &Rule, own: &Rc<Decl>) -> Outcome {
+fn compile(rule: &Rule, own: &Arc<Decl>) -> Outcome {
     let ty = Ty::from(own);
     let old = match rule.optional_old_self {
         Some(true) => Ty::optional(ty.clone()),
@@ -300,7 +301,7 @@ impl Rules {
     pub(super) fn compile(props: &Props, is_resource: bool) -> Result<Option<Rules>, String> {
         let mut out = Rules { is_resource, ..Rules::default() };
         if !props.rules.is_empty()
-            && let Some(own) = Decl::of(props, is_resource, SELF_TYPE).map(Rc::new)
+            && let Some(own) = Decl::of(props, is_resource, SELF_TYPE).map(Arc::new)
         {
             for rule in props.rules.iter().filter(|rule| !rule.rule.trim().is_empty()) {
                 let outcome = compile(rule, &own);

@@ -4,6 +4,7 @@
 //! several fit, their order decides.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::types::{LETTERS, Ty};
 
@@ -20,14 +21,9 @@ pub(super) struct Overload {
 }
 
 /// All functions, by name.
-pub(super) struct Functions(HashMap<&'static str, Vec<Overload>>);
+struct Functions(HashMap<&'static str, Vec<Overload>>);
 
 impl Functions {
-    /// The ways to call a function.
-    pub(super) fn get(&self, name: &str) -> Option<&[Overload]> {
-        self.0.get(name).map(Vec::as_slice)
-    }
-
     fn read(table: &'static str) -> Functions {
         let mut out: HashMap<&'static str, Vec<Overload>> = HashMap::new();
         for line in table.lines() {
@@ -38,14 +34,11 @@ impl Functions {
     }
 }
 
-thread_local! {
-    /// Types share parts by counting, which is not for several threads.
-    static FUNCTIONS: Functions = Functions::read(include_str!("overloads.txt"));
-}
+static FUNCTIONS: LazyLock<Functions> = LazyLock::new(|| Functions::read(include_str!("overloads.txt")));
 
-/// Looks into the functions.
-pub(super) fn with<T>(look: impl FnOnce(&Functions) -> T) -> T {
-    FUNCTIONS.with(look)
+/// The ways to call a function; none where there is no such function.
+pub(super) fn of(name: &str) -> Option<&'static [Overload]> {
+    FUNCTIONS.0.get(name).map(Vec::as_slice)
 }
 
 /// A line: `NAME ID TARGET.(ARGUMENTS) -> RESULT`.
@@ -124,22 +117,20 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_read_as_it_is_written() {
-        with(|functions| {
-            let written = |name: &str, overload: &Overload| {
-                let mut args: Vec<String> = overload.args.iter().map(ToString::to_string).collect();
-                let target = if overload.is_member { format!("{}.", args.remove(0)) } else { String::new() };
-                format!("{name} {} {target}({}) -> {}", overload.id, args.join(", "), overload.result)
-            };
-            let mut all: Vec<String> = functions
-                .0
-                .iter()
-                .flat_map(|(name, overloads)| overloads.iter().map(|overload| written(name, overload)))
-                .collect();
-            let mut lines: Vec<&str> = include_str!("overloads.txt").lines().collect();
-            all.sort();
-            lines.sort_unstable();
-            assert_eq!(all, lines);
-        });
+        let written = |name: &str, overload: &Overload| {
+            let mut args: Vec<String> = overload.args.iter().map(ToString::to_string).collect();
+            let target = if overload.is_member { format!("{}.", args.remove(0)) } else { String::new() };
+            format!("{name} {} {target}({}) -> {}", overload.id, args.join(", "), overload.result)
+        };
+        let mut all: Vec<String> = FUNCTIONS
+            .0
+            .iter()
+            .flat_map(|(name, overloads)| overloads.iter().map(|overload| written(name, overload)))
+            .collect();
+        let mut lines: Vec<&str> = include_str!("overloads.txt").lines().collect();
+        all.sort();
+        lines.sort_unstable();
+        assert_eq!(all, lines);
     }
 
     /// A rule may call any function with anything; the library must answer or refuse, but never panic.
@@ -162,11 +153,10 @@ mod tests {
             library::duration(i64::MAX).expect("a duration"),
             library::timestamp("9999-12-31T23:59:59Z").expect("a time"),
         ];
-        let calls: Vec<(&str, bool, usize)> = with(|functions| {
-            let all = functions.0.iter();
-            all.flat_map(|(name, overloads)| overloads.iter().map(|o| (*name, o.is_member, o.args.len())))
-                .collect()
-        });
+        let all = FUNCTIONS.0.iter();
+        let calls: Vec<(&str, bool, usize)> = all
+            .flat_map(|(name, overloads)| overloads.iter().map(|o| (*name, o.is_member, o.args.len())))
+            .collect();
         // A range of that many numbers is what only the cost keeps from being made.
         for (name, is_member, count) in calls.into_iter().filter(|(name, ..)| *name != "lists.range") {
             let (namespace, name) = match name.split_once('.') {

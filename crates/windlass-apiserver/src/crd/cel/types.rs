@@ -1,7 +1,7 @@
 //! Types of expressions.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::decl::{Decl, Shape};
 
@@ -21,12 +21,12 @@ pub(super) enum Ty {
     Bytes,
     Duration,
     Timestamp,
-    Type(Option<Rc<Ty>>),
-    List(Rc<Ty>),
-    Map(Rc<Ty>, Rc<Ty>),
-    Optional(Rc<Ty>),
+    Type(Option<Arc<Ty>>),
+    List(Arc<Ty>),
+    Map(Arc<Ty>, Arc<Ty>),
+    Optional(Arc<Ty>),
     /// An object with the fields of a schema.
-    Object(Rc<Decl>),
+    Object(Arc<Decl>),
     /// A type of the library that has fields, if only it told: `kubernetes.Quantity`.
     Struct(&'static str),
     /// A type of the library that nobody can look into: `net.IP`.
@@ -40,15 +40,15 @@ pub(super) const LETTERS: u32 = 1 << 30;
 
 impl Ty {
     pub(super) fn list(element: Ty) -> Ty {
-        Ty::List(Rc::new(element))
+        Ty::List(Arc::new(element))
     }
 
     pub(super) fn map(key: Ty, value: Ty) -> Ty {
-        Ty::Map(Rc::new(key), Rc::new(value))
+        Ty::Map(Arc::new(key), Arc::new(value))
     }
 
     pub(super) fn optional(inner: Ty) -> Ty {
-        Ty::Optional(Rc::new(inner))
+        Ty::Optional(Arc::new(inner))
     }
 
     /// The type that a name stands for.
@@ -126,8 +126,8 @@ impl Ty {
     }
 }
 
-impl From<&Rc<Decl>> for Ty {
-    fn from(decl: &Rc<Decl>) -> Ty {
+impl From<&Arc<Decl>> for Ty {
+    fn from(decl: &Arc<Decl>) -> Ty {
         match &decl.shape {
             Shape::Plain(ty) => ty.clone(),
             Shape::List(element) => Ty::list(element.into()),

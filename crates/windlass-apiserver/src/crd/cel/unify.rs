@@ -1,7 +1,7 @@
 //! Whether a type can stand for another, and what that says of types that are not known yet.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::types::Ty;
 
@@ -117,7 +117,7 @@ impl Known {
 
     /// A type with all that is known put in. What is not known stays, or becomes `dyn`.
     pub(super) fn resolve(&self, ty: &Ty, unknown_is_dyn: bool) -> Ty {
-        let inner = |ty: &Rc<Ty>| Rc::new(self.resolve(ty, unknown_is_dyn));
+        let inner = |ty: &Arc<Ty>| Arc::new(self.resolve(ty, unknown_is_dyn));
         match ty {
             Ty::Param(number) => match self.of.get(number) {
                 Some(known) => self.resolve(known, unknown_is_dyn),
@@ -135,7 +135,7 @@ impl Known {
 
 /// A type with its letters replaced.
 pub(super) fn instantiate(ty: &Ty, by: &BTreeMap<u32, Ty>) -> Ty {
-    let inner = |ty: &Rc<Ty>| Rc::new(instantiate(ty, by));
+    let inner = |ty: &Arc<Ty>| Arc::new(instantiate(ty, by));
     match ty {
         Ty::Param(number) => by.get(number).unwrap_or(ty).clone(),
         Ty::List(element) => Ty::List(inner(element)),
