@@ -239,9 +239,17 @@ impl Cluster {
         if args.nodes > 0 {
             settle::settle(&api.client(&env), &documents, show, &env).await;
         }
+        let summary = words::summary(&documents, &api.kubeconfig, args);
+        // Whoever started a cluster in the background shows what it said by the time that it is ready. In the foreground
+        // people read first, and ask for its status then.
+        if args.detached {
+            show.line(&summary);
+        }
         state.ready = true;
         self.folder.note(state)?;
-        show.line(&words::summary(&documents, &api.kubeconfig, args));
+        if !args.detached {
+            show.line(&summary);
+        }
 
         let lost = async {
             match &self.nodes {
