@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::header;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -21,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use super::body::Remote;
 use super::credentials::Serving;
 use super::elsewhere::TakeOver;
-use super::identity::{Certified, Identity};
+use super::identity::{self, Certified, Identity};
 use super::rewound::Rewound;
 use super::running::ApiServer;
 use super::service::collect;
@@ -232,6 +233,19 @@ impl Connection {
         request: http::Request<Incoming>,
         certified: Arc<Certified>,
     ) -> Result<http::Response<Remote>, Infallible> {
+        let warning = identity::warning(&certified, request.headers());
+        let mut response = self.judged(request, &certified).await;
+        if let Some(warning) = warning {
+            response.headers_mut().append(header::WARNING, warning);
+        }
+        Ok(response)
+    }
+
+    async fn judged(
+        &self,
+        request: http::Request<Incoming>,
+        certified: &Certified,
+    ) -> http::Response<Remote> {
         let (parts, body) = request.into_parts();
         let refuse =
             |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
@@ -243,10 +257,10 @@ impl Connection {
         };
         let (method, path) = (&parts.method, parts.uri.path());
         let judged = self.server.authorization();
-        let user = self.identity.of_request(&certified, method, path, &parts.headers, judged, account);
+        let user = self.identity.of_request(certified, method, path, &parts.headers, judged, account);
         let user = match user {
             Ok(user) => user,
-            Err(status) => return Ok(refuse(&status)),
+            Err(status) => return refuse(&status),
         };
         if let Some(used) = used {
             self.server.note(&used).await;
@@ -255,17 +269,14 @@ impl Connection {
             tokio::time::timeout(self.limits.body, collect(&parts, body, self.server.body_max())).await;
         let body = match collected {
             Ok(Ok(body)) => body,
-            Ok(Err(unread)) => return Ok(refuse(&unread.status())),
+            Ok(Err(unread)) => return refuse(&unread.status()),
             Err(_) => {
-                return Ok(refuse(&Status::new(
-                    408,
-                    "Timeout",
-                    "the body of the request did not arrive in time",
-                )));
+                let why = "the body of the request did not arrive in time";
+                return refuse(&Status::new(408, "Timeout", why));
             }
         };
         let response = self.server.call(http::Request::from_parts(parts, body), user).await;
-        Ok(response.map(Remote::from))
+        response.map(Remote::from)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::{Digest as _, Sha256};
@@ -86,6 +86,14 @@ impl Identity {
     }
 }
 
+/// What is said to those whose token counts for nothing because of a space too many, and who show nothing else.
+pub(super) fn warning(certified: &Certified, headers: &HeaderMap) -> Option<HeaderValue> {
+    let is_ignored = bearer_word(headers).is_some_and(<[u8]>::is_empty);
+    (is_ignored && !matches!(certified, Certified::User(_))).then_some(HeaderValue::from_static(
+        "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"",
+    ))
+}
+
 /// What a connection's certificates say.
 #[derive(Clone, Debug)]
 pub(super) enum Certified {
@@ -106,11 +114,15 @@ fn user(certificate: &[u8]) -> Option<User> {
 /// The token that is presented: the second word of the header. What follows it counts for nothing, and after two spaces there
 /// is none.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
+    bearer_word(headers).filter(|token| !token.is_empty())
+}
+
+/// The second word of the header, if the first is `Bearer`.
+fn bearer_word(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes().trim_ascii();
     let mut words = value.split(|byte| *byte == b' ');
     let scheme = words.next()?;
-    let token = words.next().filter(|token| !token.is_empty())?;
-    scheme.eq_ignore_ascii_case(b"bearer").then_some(token)
+    scheme.eq_ignore_ascii_case(b"bearer").then(|| words.next()).flatten()
 }
 
 fn digest(token: &[u8]) -> [u8; 32] {
