@@ -624,6 +624,9 @@ pub fn refuse(headers: &HeaderMap, query: &str, status: &Status) -> Response {
 /// A name that could not be part of a path in the store, as upstream keeps it there.
 fn check_segments(target: &Target) -> Result<()> {
     let (namespace, name) = (target.namespace.as_str(), target.name.as_str());
+    if target.resource.namespaced && namespace.is_empty() && !name.is_empty() {
+        return Err(Status::bad_request("Namespace parameter required."));
+    }
     let fault = match name {
         "." | ".." => format!("may not be '{name}'"),
         _ if name.contains('%') => "may not contain '%'".to_owned(),
