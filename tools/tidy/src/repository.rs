@@ -14,7 +14,10 @@ pub struct File {
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository's root exists")
+    // Of the run, which cargo tells: what was built in another clone of the repository is taken as it is.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let root = Path::new(&own).ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    root.expect("a package of the repository lies below its root").to_owned()
 }
 
 /// All text files that are tracked, or that a `git add` of everything would track: a breach is to be seen before it is
