@@ -3,6 +3,7 @@
 //! A generator makes the steps of one sequence from a stream of random numbers that is its own, so the same seed
 //! gives the same sequences, whatever other generators do.
 
+mod access;
 mod apply;
 mod custom;
 mod kinds;
@@ -106,6 +107,14 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("crd.evaluation", 100, rules::evaluated),
     ("crd.versions", 12, custom::versions),
     ("crd.subresources", 20, custom::subresources),
+    ("access.decide", 150, access::decide),
+    ("access.told", 80, access::told),
+    ("access.requests", 150, access::requests),
+    ("access.escalate", 120, access::escalate),
+    ("access.impersonate", 100, access::impersonate),
+    ("access.tokens", 40, access::tokens),
+    ("access.paths", 120, access::paths),
+    ("access.signers", 40, access::signers),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.
