@@ -1,6 +1,6 @@
 //! A door to our server through which ConfigMaps can be neither listed nor watched.
 //!
-//! Our server has no RBAC yet. A real one refuses such a request before it looks at anything; so does this door.
+//! A server with RBAC refuses such a request before it looks at anything; so does this door, before the server is asked at all.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
