@@ -68,11 +68,12 @@ fn nursed(world: &World, act: impl FnOnce() -> Result<()>) -> Result<BTreeMap<St
     })
 }
 
-/// The containers of a pod that are known to have died, and what they said at last.
+/// The containers of a pod that are known to have died, and what they said at last. One that was told to end, as in a
+/// rollout, did not die.
 fn dead(pod: &Value) -> impl Iterator<Item = (String, String)> {
     let container = &pod["status"]["containerStatuses"][0];
     let ends = ["state", "lastState"].map(|state| &container[state]["terminated"]);
-    ends.into_iter().filter_map(|end| {
+    ends.into_iter().filter(|end| end["exitCode"] != 0).filter_map(|end| {
         Some((
             end["containerID"].as_str()?.to_owned(),
             end["message"].as_str().unwrap_or_default().to_owned(),
