@@ -162,6 +162,8 @@ fn the_programs_explain_themselves() {
     let wrong = run(&assets.join("kube-apiserver"), &["--secure-port=many"]);
     assert_eq!(wrong.status.code(), Some(1));
     assert_eq!(String::from_utf8(wrong.stderr).unwrap(), "error: --secure-port=many: not a port\n");
+    let deaf = run(&assets.join("kube-apiserver"), &["--authorization-mode=AlwaysDeny"]);
+    assert_eq!(deaf.status.code(), Some(1), "it is not taken for another mode, which would allow more");
     let made = windlass(&["envtest", "assets", "bin"], folder.path()).output().unwrap();
     assert!(made.status.success(), "again, over what is there: {made:?}");
 }

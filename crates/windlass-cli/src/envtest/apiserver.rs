@@ -158,12 +158,18 @@ fn listen_at(flags: &Flags) -> Result<SocketAddr, Failure> {
 
 fn authorization(flags: &Flags) -> Result<Authorization, Failure> {
     let modes = flags.list("authorization-mode");
-    // Whoever is allowed by one of several is allowed; Node and Webhook allow nobody more than RBAC does in a suite.
+    // Whoever is allowed by one of several is allowed, so that of these all but two may be missing, and nobody gets more. One
+    // of the two has to be there.
     let known = |mode: &&str| ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"].contains(mode);
     match modes.iter().find(|mode| !known(mode)) {
         Some(unknown) => Err(wrong("authorization-mode", unknown, "not a mode of authorization")),
         None if modes.is_empty() || modes.contains(&"AlwaysAllow") => Ok(Authorization::AlwaysAllow),
-        None => Ok(Authorization::Rbac),
+        None if modes.contains(&"RBAC") => Ok(Authorization::Rbac),
+        None => Err(wrong(
+            "authorization-mode",
+            &modes.join(","),
+            "name RBAC or AlwaysAllow among the modes, the others are not there",
+        )),
     }
 }
 
