@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use cel::common::ast::{CallExpr, Expr, operators};
+use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
 
 use super::eval::{Machine, Scope, order};
 use super::value::{Fault, Result, Text, Val};
-use super::{library, macros, spent};
+use super::{bounds, library, macros, spent};
 use crate::crd::{duration, text};
 
 /// Names that qualify functions: `sets.contains(a, b)`.
@@ -38,6 +38,13 @@ pub(super) fn call<'a>(
         (Some(target), None) => Some(machine.eval(target, scope)?),
         _ => None,
     };
+    // cel-go does not look at what cannot be found in nothing.
+    if name == operators::IN
+        && let [_, IdedExpr { expr: Expr::List(list), .. }] = call.args.as_slice()
+        && list.elements.is_empty()
+    {
+        return Ok(Val::Bool(false));
+    }
     let args: Vec<Val<'a>> = call.args.iter().map(|arg| machine.eval(arg, scope)).collect::<Result<_>>()?;
     let value = apply(machine, namespace, name, target.as_ref(), &args)?;
     let qualified = namespace.map(|namespace| format!("{namespace}.{name}"));
@@ -346,6 +353,9 @@ fn method<'a>(
             _ => Err(Fault::NoOverload),
         });
     }
+    if let Some(decided) = bounds::by_indices(name, target, args) {
+        return Some(decided);
+    }
     Some(match (name, target, args) {
         // What is no address is no argument either.
         ("containsIP" | "containsCIDR", _, [Val::Text(_)]) => {
@@ -452,6 +462,14 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             let seconds = nanos as f64 / 1e9;
             Ok(Val::text(format!("{seconds}s")))
         }
+        ("string", Val::Foreign(cel::Value::Timestamp(time))) => {
+            // The library would write the offset in figures.
+            let nanos =
+                i128::from(time.timestamp()) * 1_000_000_000 + i128::from(time.timestamp_subsec_nanos());
+            jiff::Timestamp::from_nanosecond(nanos)
+                .map(|time| Val::text(time.to_string()))
+                .map_err(|_| range())
+        }
         ("timestamp", Val::Text(text)) => {
             library::timestamp(text).map_err(|_| parse("google.protobuf.Timestamp"))
         }
@@ -468,6 +486,13 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
         ("quantity", Val::Text(text)) => quantity(text),
+        ("url", Val::Text(text)) if !text.starts_with('/') && !text.contains(':') => {
+            let why = if text.is_empty() { "empty url" } else { "invalid URI for request" };
+            Err(Fault::other(format!(
+                "URL parse error during conversion from string: parse {:?}: {why}",
+                &**text
+            )))
+        }
         ("ip", Val::Text(text)) => match text.parse::<std::net::IpAddr>() {
             Err(_) if !text.contains(['.', ':', '%']) => Err(Fault::other(format!(
                 "IP Address {0:?} parse error during conversion from string: ParseAddr({0:?}): unable to parse IP",

@@ -12,6 +12,7 @@
 //!
 //! Not here: messages of protobuf as literals, such as `google.protobuf.Timestamp{}`.
 
+mod bounds;
 mod check;
 mod decl;
 mod depth;
