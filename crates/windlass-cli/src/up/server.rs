@@ -10,7 +10,7 @@ use windlass::Env;
 use windlass::client::{self, layered};
 use windlass::env::Task;
 use windlass::metrics::Metrics;
-use windlass_apiserver::api::{Authorization, Config};
+use windlass_apiserver::api::Config;
 use windlass_apiserver::front::credentials::Credentials;
 use windlass_apiserver::front::durable::{self, Durable};
 use windlass_apiserver::front::https::Https;
@@ -62,7 +62,6 @@ impl Api {
             client_ca: credentials.authority.clone(),
             tokens: Some(credentials.tokens()),
             service_accounts: true,
-            authorization: Authorization::AlwaysAllow,
             ..Config::default()
         };
         let (ways, node_token) = (Ways::default(), format!("{:016x}{:016x}", env.random(), env.random()));

@@ -17,6 +17,7 @@ fn a_day_with_kubectl() {
     let cluster = up(&["--apply", samples], folder.path());
     assert!(cluster.said.contains("deployment/test: 2 of 2 ready"), "{}", cluster.said);
     every_minute_begins(&cluster);
+    who_may_what(&cluster);
     nginx_answers(&cluster);
     rollouts(&cluster);
     logs_exec_and_cp(&cluster, &folder);
@@ -54,6 +55,22 @@ fn apply(cluster: &Cluster, text: &str) {
 fn page(host: &str, port: &str) -> String {
     let ask = format!("exec 3<>/dev/tcp/{host}/{port} && printf \"GET / HTTP/1.0\\r\\n\\r\\n\" >&3");
     format!("({ask} && timeout 5 cat <&3 | grep -c \"<h1>Welcome to nginx\")")
+}
+
+/// Whoever is not the administrator may what roles say, and nothing else.
+fn who_may_what(cluster: &Cluster) {
+    cluster.kubectl("create serviceaccount reader");
+    cluster.kubectl("create rolebinding reader --clusterrole=view --serviceaccount=default:reader");
+    let token = cluster.kubectl("create token reader");
+    // The administrator's certificate would speak for everybody who uses his context.
+    let reader = format!("--context=windlass-token --token={token}");
+    // The rules of `view` are gathered from other roles by a controller.
+    until(cluster, &format!("{reader} get pods -o name"), "pod/");
+    let refused = shell(cluster, &format!("\"$KUBECTL\" {reader} delete deployment test 2>&1 || true"));
+    let who = "User \"system:serviceaccount:default:reader\" cannot delete resource \"deployments\"";
+    assert!(refused.contains(who), "{refused}");
+    let bob = shell(cluster, "\"$KUBECTL\" --as=bob get secrets 2>&1 || true");
+    assert!(bob.contains("User \"bob\" cannot list resource \"secrets\""), "{bob}");
 }
 
 fn nginx_answers(cluster: &Cluster) {
