@@ -1,14 +1,18 @@
 //! Between the versions of one resource: the two views of events, the two versions of autoscalers, and custom
-//! kinds, whose versions differ in name only.
+//! kinds, whose versions differ in name only unless a webhook [converts](super::conversion) them.
 
 use serde_json::{Map, Value, json};
 
+use super::conversion;
 use super::registry::{Flavor, Resource};
 use crate::json::at;
 use crate::{codec, schema};
 
 /// A stored tree in the resource's version.
 pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
+    if conversion::by_webhook(resource) {
+        return conversion::read(resource, tree);
+    }
     let own = resource.api_version();
     let mut tree = tree;
     if tree["apiVersion"] != own.as_str() {
@@ -34,6 +38,9 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
 pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
     if resource.api_version() == resource.storage_api_version {
         return tree;
+    }
+    if conversion::by_webhook(resource) {
+        return conversion::write(resource, tree);
     }
     let mut tree = match (&*resource.group, &*resource.plural) {
         ("events.k8s.io", "events") => {

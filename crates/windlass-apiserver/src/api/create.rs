@@ -68,6 +68,7 @@ impl Server {
         if self.store.get(&resource.storage, &namespace, &name).is_some() {
             return Err(taken(resource, &tree));
         }
+        self.foresee_write(call, resource, &tree)?;
         let object = self.put(resource, None, tree, dry_run)?;
         if !dry_run {
             self.after_write(resource, &object, call)?;

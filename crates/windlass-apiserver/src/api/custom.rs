@@ -23,6 +23,12 @@ pub(super) fn resources(definition: &Arc<Definition>, since: u64) -> Vec<Arc<Res
     served.map(|(index, _)| Arc::new(resource(definition, index, since))).collect()
 }
 
+/// The resource in the version that is stored.
+pub(super) fn stored(definition: &Arc<Definition>) -> Option<Arc<Resource>> {
+    let index = definition.versions.iter().position(|version| version.storage)?;
+    Some(Arc::new(resource(definition, index, u64::MAX)))
+}
+
 fn resource(definition: &Arc<Definition>, index: usize, since: u64) -> Resource {
     let version = &definition.versions[index];
     let names = &definition.names;
@@ -61,7 +67,12 @@ fn resource(definition: &Arc<Definition>, index: usize, since: u64) -> Resource 
         converted: !version.storage,
         has_views: definition.versions.iter().filter(|version| version.served).count() > 1,
         since,
-        flavor: Flavor::Custom { definition: definition.clone(), version: index, printer },
+        flavor: Flavor::Custom {
+            definition: definition.clone(),
+            version: index,
+            printer,
+            known: Arc::default(),
+        },
     }
 }
 

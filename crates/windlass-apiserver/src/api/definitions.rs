@@ -130,12 +130,8 @@ impl Server {
         }
         let (group, plural) =
             (str_at(&tree, &["spec", "group"]), str_at(&tree, &["spec", "names", "plural"]));
-        let served = self
-            .registry
-            .all()
-            .find(|resource| resource.group == group && resource.plural == plural)
-            .cloned();
-        if let Some(resource) = served {
+        // As they are stored: nobody has to be asked how to convert what goes.
+        if let Some(resource) = self.registry.stored(deleting.name()) {
             self.delete_all(call, &resource)?;
         }
         if self.store.list(&Kind::new(group, plural)).is_empty()

@@ -54,6 +54,7 @@ impl Server {
         let object =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
         self.admit_delete(&resource, &target.name)?;
+        self.foresee_end(call, &resource, std::slice::from_ref(&object))?;
         self.admit_end(call, &resource, &object, &options)?;
         match self.delete_object(call, &resource, &object, &options)? {
             Deleted::Waiting(object) => {
@@ -73,6 +74,7 @@ impl Server {
         let options = DeleteOptions::parse(call)?;
         call.warnings.extend(options.preserved(&resource));
         let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
+        self.foresee_end(call, &resource, &objects)?;
         for object in &objects {
             self.admit_delete(&resource, object.name())?;
             self.admit_end(call, &resource, object, &options)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::conversion;
 use super::registry::{Flavor, Resource};
 use super::server::Server;
 use crate::codec;
@@ -92,8 +93,11 @@ impl Server {
     /// The resource in the version in which it is stored.
     fn storage_resource(&self, resource: &Resource) -> Arc<Resource> {
         let (group, version) = super::registry::split_api_version(&resource.storage_api_version);
+        // The version in which a custom kind is stored need not be served.
+        let stored = || self.registry.stored(&format!("{}.{group}", resource.plural));
         self.registry
             .find(group, version, &resource.plural)
+            .or_else(stored)
             .expect("the storage version of a resource is known")
     }
 
@@ -108,7 +112,7 @@ impl Server {
         }
         let mut out: Vec<(String, String)> = Vec::new();
         for view in self.registry.views(&resource.storage) {
-            let tree = super::convert::from_storage(view, stored.clone());
+            let tree = super::convert::from_storage(&conversion::sharing(view, resource), stored.clone());
             for field in view
                 .fields
                 .iter()

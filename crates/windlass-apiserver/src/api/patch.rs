@@ -39,6 +39,7 @@ impl Server {
             .get(&resource.storage, &target.namespace, &target.name)
             .cloned()
             .ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
+        self.foresee(call, &resource, [&current])?;
         let old = self.load(&resource, &current);
         let mut tree = patched(call, kind, &resource, &old, options.validation)?;
         super::update::check_name(&tree, call)?;
@@ -63,6 +64,7 @@ impl Server {
         if current.is_none() && !target.subresource.is_empty() {
             return Err(Status::not_found(&resource.group, &resource.plural, &target.name));
         }
+        self.foresee(call, resource, &current)?;
         let old = current.as_ref().map(|object| self.load(resource, object));
         // Fields that the type does not know are refused by apply itself: nobody can own what is not stored.
         let fail = |why: &str| super::decode::cannot_handle(resource, why);

@@ -40,6 +40,7 @@ impl Server {
                 };
                 Status::not_found(&resource.group, plural, &target.name)
             })?;
+        self.foresee(call, &resource, [&object])?;
         self.respond(call, &resource, &object, 200).map(Answer::Done)
     }
 

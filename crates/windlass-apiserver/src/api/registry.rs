@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::conversion::Known;
 use crate::crd;
 use crate::kinds::{self, Hooks};
 use crate::print::CustomColumn;
@@ -14,6 +15,7 @@ use crate::schema::{self, Str, Type, TypeId, Types};
 use crate::store::Kind;
 
 /// A resource in one version, with all that the verbs need to know of it.
+#[derive(Clone)]
 pub struct Resource {
     /// The API group; empty for the core group.
     pub group: Str,
@@ -70,6 +72,7 @@ pub struct Resource {
 }
 
 /// A field by which objects can be selected.
+#[derive(Clone)]
 pub struct Selectable {
     /// The name in selectors.
     pub label: Str,
@@ -104,6 +107,7 @@ fn keys(path: &str) -> Vec<String> {
 }
 
 /// Built-in or custom.
+#[derive(Clone)]
 pub enum Flavor {
     /// A kind of the table.
     Builtin {
@@ -120,6 +124,8 @@ pub enum Flavor {
         version: usize,
         /// How its rows of a Table are printed.
         printer: Vec<CustomColumn>,
+        /// What a webhook said of the conversion of its objects, for the request that asked.
+        known: Arc<Known>,
     },
 }
 
@@ -327,6 +333,11 @@ impl Registry {
         self.custom.iter().map(|(name, custom)| (name.as_str(), &custom.definition))
     }
 
+    /// Whether a webhook converts the objects of any definition.
+    pub fn has_conversions(&self) -> bool {
+        self.custom.values().any(|custom| custom.definition.conversion != crd::Conversion::None)
+    }
+
     /// The resource of an object's kind and version.
     pub fn by_kind(&self, tree: &Value) -> Option<Arc<Resource>> {
         let (group, version) = split_api_version(tree["apiVersion"].as_str()?);
@@ -342,6 +353,11 @@ impl Registry {
     /// `customresourcedefinitions`.
     pub fn definitions_resource(&self) -> Arc<Resource> {
         self.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").expect("in the table")
+    }
+
+    /// The resource of a definition in the version that is stored, whether it is served or not.
+    pub fn stored(&self, name: &str) -> Option<Arc<Resource>> {
+        super::custom::stored(&self.custom.get(name)?.definition)
     }
 
     /// Serves a definition, in place of its older form, for objects stored since `revision`.

@@ -42,6 +42,7 @@ impl Server {
         let found = self.store.get(&resource.storage, &target.namespace, &target.name).cloned();
         let current =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
+        self.foresee(call, &resource, [&current])?;
         let old = self.load(&resource, &current);
         let paths = paths(&resource);
         let before = to_scale(&old, &paths)?;

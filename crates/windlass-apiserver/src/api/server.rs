@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::audit::{Audit, Record};
 use super::authorize::{Kept, Ways};
 use super::config::Config;
+use super::conversion;
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
@@ -262,7 +263,7 @@ impl Server {
             self.note_refusal(&request, None, &status, now);
             return Step::Done(response);
         }
-        let past = self.has_webhooks().then(|| {
+        let past = (self.has_webhooks() || self.registry.has_conversions()).then(|| {
             Box::new(Past { began: now, drawn: Vec::new(), asking: Vec::new(), answered: Vec::new() })
         });
         let request = Box::new(request);
@@ -359,7 +360,8 @@ impl Server {
             }
         }
         let (target, answer, name, reason, verb) = match route {
-            Ok(Route::Resource(target)) => {
+            Ok(Route::Resource(mut target)) => {
+                target.resource = conversion::knowing(&target.resource, answered);
                 let (answer, name, reason, verb) =
                     self.resource(request, &target, &query, now, waited, ids, answered);
                 (Some(target), answer, name, reason, verb)

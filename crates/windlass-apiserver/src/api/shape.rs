@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::conversion;
 use super::negotiate::Shape;
 use super::object::{load, serves_stored};
 use super::registry::{Flavor, Resource};
@@ -67,7 +68,7 @@ pub(super) fn write_item(out: &mut Vec<u8>, resource: &Resource, object: &Object
 
 /// Appends the metadata of an object.
 pub(super) fn write_partial(out: &mut Vec<u8>, resource: &Resource, version: &str, object: &Object) {
-    if !inner_annotations(resource).is_empty() {
+    if !inner_annotations(resource).is_empty() || conversion::by_webhook(resource) {
         return crate::codec::write_value(out, &partial_tree(resource, version, object));
     }
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/");
@@ -91,7 +92,11 @@ fn sorted_if_custom(resource: &Resource, mut tree: Value) -> Value {
 
 /// The metadata of an object as a tree.
 pub(super) fn partial_tree(resource: &Resource, version: &str, object: &Object) -> Value {
-    let metadata = serde_json::from_slice(object.metadata()).expect("stored bodies are JSON");
+    let metadata = match conversion::by_webhook(resource) {
+        // Labels and annotations may be others in another version.
+        true => load(resource, object)["metadata"].take(),
+        false => serde_json::from_slice(object.metadata()).expect("stored bodies are JSON"),
+    };
     partial_of(resource, version, metadata)
 }
 

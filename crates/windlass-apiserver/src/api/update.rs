@@ -45,6 +45,7 @@ impl Server {
             let object = self.insert(call, &resource, tree, options.dry_run)?;
             return self.respond(call, &resource, &object, 201);
         };
+        self.foresee(call, &resource, [&current])?;
         let old = self.load(&resource, &current);
         check_uid(&tree, &old, &resource)?;
         self.own(call, &resource, &options, Some(&old), &mut tree);
@@ -84,6 +85,7 @@ impl Server {
         managed::settle(old, &mut tree);
         self.admit_signer(call, resource, old, &tree)?;
         self.review(call, write.of(&tree))?;
+        self.foresee_write(call, resource, &tree)?;
         if self.deletes_by_update(resource, old, &tree) {
             let last = self.seal(resource, tree, current.revision())?;
             if !dry_run {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+use super::conversion::{self, Wanted};
 use super::filter::Filter;
 use super::list::{check_options, expired, parse_revision, too_large_revision};
 use super::negotiate::{Output, Shape, not_acceptable};
@@ -14,12 +15,15 @@ use super::registry::Resource;
 use super::response::{Body, Response};
 use super::server::{Answer, Call, Server};
 use super::shape::{self, Include, Tabulator};
+use super::webhooks::{Question, Reply};
 use crate::codec::Format;
 use crate::status::{Result, Status};
 use crate::store::{Event, EventType, Kind, Object, Snapshot, Store, Unreadable};
 
 /// About how many bytes of events are written at a time.
 const CHUNK: usize = 64 << 10;
+/// How many objects are converted at a time, where a webhook has to be asked.
+const BATCH: usize = 100;
 /// How often a quiet watch that asked for bookmarks gets one.
 const BOOKMARK: SignedDuration = SignedDuration::from_mins(1);
 /// How long before its end a watch gets its last bookmark.
@@ -31,6 +35,8 @@ const TIMEOUT_SECS: i64 = 1800;
 pub enum WatchPoll {
     /// Events, ready to be sent.
     Data(Bytes),
+    /// Nothing until somebody has converted objects: the answer goes to [`Watch::converted`].
+    Convert(Wanted),
     /// Nothing until the store changes, or until this time.
     Idle(Timestamp),
     /// The watch is over.
@@ -161,6 +167,15 @@ impl Watch {
             return WatchPoll::End;
         }
         let mut out = Vec::new();
+        match self.unconverted(store) {
+            Ok(None) => {}
+            Ok(Some(wanted)) => return WatchPoll::Convert(wanted),
+            Err(status) => {
+                self.ended = true;
+                self.write_error(&mut out, &status);
+                return WatchPoll::Data(out.into());
+            }
+        }
         if self.initial.is_some() {
             self.write_initial(&mut out, now);
             if !out.is_empty() {
@@ -187,6 +202,35 @@ impl Watch {
         WatchPoll::Idle(self.wake_at())
     }
 
+    /// What was asked for is answered. Poll again.
+    pub fn converted(&mut self, question: Question, reply: Reply) {
+        self.resource = conversion::told(&self.resource, question, reply);
+    }
+
+    /// What has to be converted before the next events can be written.
+    fn unconverted(&self, store: &Store) -> Result<Option<Wanted>> {
+        if !conversion::by_webhook(&self.resource) {
+            return Ok(None);
+        }
+        let objects: Vec<Arc<Object>> = match &self.initial {
+            Some(initial) => {
+                let all = initial.snapshot.range(self.filter.namespace.as_deref(), initial.after.as_deref());
+                all.filter(|object| self.filter.matches(object)).take(BATCH).cloned().collect()
+            }
+            None => {
+                let events = store.events(&self.resource.storage, self.seen).into_iter().flatten();
+                let shown = events.filter_map(|event| self.concerns(event));
+                shown.map(|(_, object)| object.into_owned()).take(BATCH).collect()
+            }
+        };
+        conversion::wanted(&self.resource, &objects)
+    }
+
+    /// Whether so much was written that it is time to send it.
+    fn is_full(&self, out: &[u8], written: usize) -> bool {
+        out.len() >= CHUNK || (written >= BATCH && conversion::by_webhook(&self.resource))
+    }
+
     fn wake_at(&self) -> Timestamp {
         if !self.bookmarks {
             return self.deadline;
@@ -201,6 +245,7 @@ impl Watch {
         let Some(mut initial) = self.initial.take() else { return };
         let mut last = None;
         let mut rest = false;
+        let mut written = 0;
         let one = self.filter.key(&self.resource);
         let single = one.as_ref().map(|key| initial.snapshot.get(key).into_iter().collect::<Vec<_>>());
         let range = initial.snapshot.range(self.filter.namespace.as_deref(), initial.after.as_deref());
@@ -215,7 +260,8 @@ impl Watch {
             Encoder::new(&self.resource, self.output, self.include, self.columns_sent)
                 .event(out, "ADDED", object, now);
             self.columns_sent = true;
-            if out.len() >= CHUNK && one.is_none() {
+            written += 1;
+            if self.is_full(out, written) && one.is_none() {
                 last = Some(object.key().to_owned());
                 rest = true;
                 break;
@@ -243,6 +289,7 @@ impl Watch {
             })?;
         let mut seen = store.revision();
         let count = events.len();
+        let mut written = 0;
         for event in events {
             if let Some((kind, object)) = self.concerns(event) {
                 if out.capacity() == 0 {
@@ -252,8 +299,9 @@ impl Watch {
                 let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
                 encoder.event(out, kind, &object, now);
                 self.columns_sent = true;
+                written += 1;
             }
-            if out.len() >= CHUNK {
+            if self.is_full(out, written) {
                 seen = event.revision;
                 break;
             }

@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 
 use super::elsewhere::Elsewhere;
 use super::running::{Shared, panic_text};
-use crate::api::{self, ListBody, Piece, Watch, WatchPoll};
+use crate::api::{self, ListBody, Piece, Question, Reply, Watch, WatchPoll};
 use crate::store::Store;
 
 /// The body of an answer. Dropping it ends what it was reading.
@@ -163,6 +163,9 @@ impl http_body::Body for Remote {
     }
 }
 
+/// What is waited for.
+type Coming<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// A watch that waits for the store to change, or for its own next deadline.
 struct WatchBody {
     watch: Box<Watch>,
@@ -171,8 +174,10 @@ struct WatchBody {
     store: Option<Arc<Store>>,
     /// The revision up to which it has read.
     seen: u64,
-    change: Pin<Box<dyn Future<Output = Option<Arc<Store>>> + Send>>,
+    change: Coming<Option<Arc<Store>>>,
     alarm: Option<(Timestamp, Pin<Box<Sleep>>)>,
+    /// A conversion that it waits for.
+    asking: Option<Coming<(Question, Reply)>>,
     pace: Option<Pace>,
 }
 
@@ -213,11 +218,16 @@ impl Pace {
 impl WatchBody {
     fn new(watch: Box<Watch>, shared: Arc<Shared>) -> WatchBody {
         let change = Box::pin(shared.clone().after(0));
-        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None, pace: None }
+        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None, asking: None, pace: None }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
         loop {
+            if let Some(asking) = &mut self.asking {
+                let (question, reply) = ready!(asking.as_mut().poll(context));
+                self.asking = None;
+                self.watch.converted(question, reply);
+            }
             let store = match self.store.take() {
                 Some(store) => store,
                 None => match ready!(self.poll_store(context)) {
@@ -233,6 +243,10 @@ impl WatchBody {
                         pace.sent += bytes.len();
                     }
                     return Poll::Ready(Ok(Some(bytes)));
+                }
+                Ok(WatchPoll::Convert(wanted)) => {
+                    self.store = Some(store);
+                    self.asking = Some(Box::pin(self.shared.clone().convert(wanted)));
                 }
                 Ok(WatchPoll::Idle(wake_at)) => {
                     self.seen = store.revision();

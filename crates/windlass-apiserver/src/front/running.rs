@@ -18,7 +18,9 @@ use super::relay::Relaying;
 use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
-use crate::api::{self, Authorization, Bearer, Config, Ids, Request, Server, Step, Used, User};
+use crate::api::{
+    self, Authorization, Bearer, Config, Ids, Question, Reply, Request, Server, Step, Used, User, Wanted,
+};
 use crate::status::Status;
 use crate::store::Store;
 
@@ -366,6 +368,13 @@ impl Shared {
             tracing::error!(reason = panic_text(&*panic), "a request panicked");
             Status::internal("the request made the server panic; its log says where")
         })
+    }
+
+    /// Has objects converted for a watch.
+    pub async fn convert(self: Arc<Shared>, wanted: Wanted) -> (Question, Reply) {
+        let question = self.inner.take(move |inner| inner.server.conversion(&wanted)).await;
+        let reply = self.relaying.ask(&question).await;
+        (question, reply)
     }
 
     /// Resolves when the store has reached a revision.

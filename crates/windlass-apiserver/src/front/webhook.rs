@@ -15,7 +15,7 @@ use super::body::Once;
 use super::elsewhere::Driving;
 use super::relay::{Relaying, words};
 use super::trust;
-use crate::api::{Peer, Place, Question, Reply};
+use crate::api::{Peer, Place, Question, Reply, Review};
 
 /// The largest answer.
 const ANSWER_MAX: usize = 8 << 20;
@@ -35,7 +35,9 @@ impl Relaying {
     /// Asks a webhook, within its time.
     pub(super) async fn ask(&self, question: &Question) -> Reply {
         let seconds = question.timeout_seconds;
-        let there = Where::of(&question.place, seconds)?;
+        // Who converts is not told how long it may take.
+        let told = (question.review == Review::Admission).then_some(seconds);
+        let there = Where::of(&question.place, told)?;
         let failed = |why: String| format!("Post {:?}: {why}", there.url);
         let asking = self.post(&there, question);
         match tokio::time::timeout(Duration::from_secs(seconds), asking).await {
@@ -110,8 +112,9 @@ fn read(answer: http::Response<Bytes>) -> Reply {
 }
 
 impl<'a> Where<'a> {
-    fn of(place: &'a Place, seconds: u64) -> Result<Where<'a>, String> {
-        let with_timeout = |path: &str| format!("{}?timeout={seconds}s", cleaned(path));
+    fn of(place: &'a Place, seconds: Option<u64>) -> Result<Where<'a>, String> {
+        let timeout = seconds.map(|seconds| format!("?timeout={seconds}s")).unwrap_or_default();
+        let with_timeout = |path: &str| format!("{}{timeout}", cleaned(path));
         match place {
             Place::Url(url) => {
                 let uri: Uri = url.parse().map_err(|_| format!("parse {url:?}: it is no URL"))?;

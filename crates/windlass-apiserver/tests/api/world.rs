@@ -172,6 +172,7 @@ impl World {
                     let text = String::from_utf8(bytes.to_vec()).unwrap();
                     events.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
                 }
+                WatchPoll::Convert(_) => panic!("nobody is here to convert"),
                 WatchPoll::Idle(_) | WatchPoll::End => return events,
             }
         }

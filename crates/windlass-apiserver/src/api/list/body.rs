@@ -36,11 +36,18 @@ pub(super) enum Items {
 impl Items {
     /// Whether nothing will be listed.
     pub fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// What will be listed.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = &Arc<Object>> + '_> {
         match self {
-            Items::Page(objects) => objects.len() == 0,
-            Items::Range { snapshot, filter, after } => !snapshot
-                .range(filter.namespace.as_deref(), after.as_deref())
-                .any(|object| filter.matches(object)),
+            Items::Page(objects) => Box::new(objects.as_slice().iter()),
+            Items::Range { snapshot, filter, after } => Box::new(
+                snapshot
+                    .range(filter.namespace.as_deref(), after.as_deref())
+                    .filter(|object| filter.matches(object)),
+            ),
         }
     }
 }

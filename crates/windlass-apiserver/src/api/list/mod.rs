@@ -67,17 +67,14 @@ impl Server {
             (0, None) => Items::Range { snapshot: page.snapshot, filter, after: page.after },
             _ => Items::Page(take_page(&page, &resource, &filter, &mut metadata).into_iter()),
         };
+        self.foresee(call, &resource, items.iter())?;
         let plain = call.output.format == Format::Json && !call.output.pretty;
         if plain && !matches!(call.output.shape, Shape::Table(_)) {
             return Ok(stream(call, resource, items, &metadata).into());
         }
         let objects: Vec<Arc<Object>> = match items {
             Items::Page(objects) => objects.collect(),
-            Items::Range { snapshot, filter, after } => snapshot
-                .range(filter.namespace.as_deref(), after.as_deref())
-                .filter(|object| filter.matches(object))
-                .cloned()
-                .collect(),
+            range => range.iter().cloned().collect(),
         };
         let tree = match call.output.shape {
             Shape::Table(version) => {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::question::{Question, Reply, Verdict};
+use super::question::{Place, Question, Reply, Verdict};
 use super::{Server, Write};
 use crate::api::object::meta_str;
 use crate::api::registry::Resource;
@@ -28,16 +28,48 @@ pub struct Service {
     pub port: u16,
 }
 
+/// How a webhook is reached.
+#[derive(Clone, Debug)]
+pub(in crate::api) struct Client {
+    url: String,
+    service: Option<Service>,
+    /// The certificates that it is known by, in PEM; empty for those that this machine knows.
+    pub authority: String,
+}
+
+impl Client {
+    /// Reads a `clientConfig`.
+    pub fn read(client: &Value) -> Client {
+        let text = |value: &Value, key: &str| str_at(value, &[key]).to_owned();
+        let service = client.get("service").filter(|service| service.is_object()).map(|service| Service {
+            namespace: text(service, "namespace"),
+            name: text(service, "name"),
+            path: text(service, "path"),
+            port: service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
+        });
+        let authority = STANDARD.decode(str_at(client, &["caBundle"])).unwrap_or_default();
+        let authority = String::from_utf8_lossy(&authority).into_owned();
+        Client { url: text(client, "url"), service, authority }
+    }
+}
+
+impl Server {
+    /// Where a webhook is now.
+    pub(in crate::api) fn place(&self, client: &Client) -> Place {
+        match &client.service {
+            Some(service) => Place::Service(service.clone(), self.service_endpoint(service)),
+            None => Place::Url(client.url.clone()),
+        }
+    }
+}
+
 /// A webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
     /// The names of its configuration and its own.
     pub id: String,
     pub name: String,
-    pub url: String,
-    pub service: Option<Service>,
-    /// The certificates that it is known by, in PEM; empty for those that this machine knows.
-    pub authority: String,
+    pub client: Client,
     pub timeout_seconds: u64,
     /// The newest version of AdmissionReview that it and we know.
     pub version: &'static str,
@@ -61,22 +93,11 @@ impl Hook {
     }
 
     fn read(configuration: &str, hook: &Value) -> Hook {
-        let client = &hook["clientConfig"];
-        let text = |value: &Value, key: &str| str_at(value, &[key]).to_owned();
-        let service = client.get("service").filter(|service| service.is_object()).map(|service| Service {
-            namespace: text(service, "namespace"),
-            name: text(service, "name"),
-            path: text(service, "path"),
-            port: service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
-        });
-        let authority = STANDARD.decode(str_at(client, &["caBundle"])).unwrap_or_default();
-        let name = text(hook, "name");
+        let name = str_at(hook, &["name"]).to_owned();
         let knows = |version: &str| list(hook, "admissionReviewVersions").iter().any(|one| one == version);
         Hook {
             id: format!("{configuration}/{name}"),
-            url: text(client, "url"),
-            service,
-            authority: String::from_utf8_lossy(&authority).into_owned(),
+            client: Client::read(&hook["clientConfig"]),
             timeout_seconds: hook["timeoutSeconds"].as_u64().unwrap_or(10),
             version: if knows("v1") { "v1" } else { "v1beta1" },
             has_dry_run: matches!(str_at(hook, &["sideEffects"]), "None" | "NoneOnDryRun"),

@@ -28,8 +28,10 @@ use super::server::{Call, Server};
 use crate::status::{Result, Status};
 use crate::store::Kind;
 
+pub(super) use hook::Client;
 pub use hook::Service;
 pub(super) use question::Answered;
+pub use question::Review;
 pub use question::{Place, Question, Reply};
 
 use hook::Hook;
@@ -215,19 +217,16 @@ impl Server {
             let message = format!("admission webhook {:?} does not support dry run", hook.name);
             return Err(Status::bad_request(message));
         }
-        let place = match &hook.service {
-            Some(service) => Place::Service(service.clone(), self.service_endpoint(service)),
-            None => Place::Url(hook.url.clone()),
-        };
         // Drawn whether it is needed or not: a request that begins anew draws the same numbers.
         let uid = uid(call.ids);
         let mut request = self.request(call, write);
         request["uid"] = json!(uid);
         Ok(Question {
             hook: hook.id.clone(),
-            place,
-            authority: hook.authority.clone(),
+            place: self.place(&hook.client),
+            authority: hook.client.authority.clone(),
             timeout_seconds: hook.timeout_seconds,
+            review: Review::Admission,
             version: hook.version,
             request,
         })

@@ -21,8 +21,35 @@ pub struct Question {
     pub authority: String,
     /// How long it has to answer.
     pub timeout_seconds: u64,
-    pub(super) version: &'static str,
-    pub(super) request: Value,
+    /// What about.
+    pub review: Review,
+    pub(in crate::api) version: &'static str,
+    pub(in crate::api) request: Value,
+}
+
+/// What a webhook is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Review {
+    /// Whether something may be written.
+    Admission,
+    /// What objects are in another version.
+    Conversion,
+}
+
+impl Review {
+    fn kind(self) -> &'static str {
+        match self {
+            Review::Admission => "AdmissionReview",
+            Review::Conversion => "ConversionReview",
+        }
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Review::Admission => "admission.k8s.io",
+            Review::Conversion => "apiextensions.k8s.io",
+        }
+    }
 }
 
 /// Where a hook is.
@@ -44,15 +71,34 @@ pub(in crate::api) struct Answered {
 }
 
 impl Question {
-    /// The AdmissionReview to send.
+    /// The review to send.
     pub fn body(&self) -> Bytes {
-        let review =
-            json!({"kind": "AdmissionReview", "apiVersion": self.api_version(), "request": self.request});
+        let review = json!({
+            "kind": self.review.kind(), "apiVersion": self.api_version(), "request": self.request
+        });
         review.to_string().into()
     }
 
     fn api_version(&self) -> String {
-        format!("admission.k8s.io/{}", self.version)
+        format!("{}/{}", self.review.group(), self.version)
+    }
+
+    /// The review in an answer.
+    pub(in crate::api) fn review_of(&self, body: &[u8]) -> Result<Value, String> {
+        let review: Value = match serde_json::from_slice(body) {
+            Ok(review @ Value::Object(_)) => review,
+            // Upstream reads it as YAML, in which any text is a string.
+            _ => return Err(NO_OBJECT.to_owned()),
+        };
+        let other = if self.version == "v1" { "v1beta1" } else { "v1" };
+        let kind = self.review.kind();
+        if str_at(&review, &["kind"]) == kind
+            && str_at(&review, &["apiVersion"]) == format!("{}/{other}", self.review.group())
+        {
+            let (from, to) = (other, self.version);
+            return Err(format!("converting ({from}.{kind}) to ({to}.{kind}): unknown conversion"));
+        }
+        Ok(review)
     }
 
     /// The answer to exactly this question. Another pod of the same Service may have given it.
@@ -89,19 +135,8 @@ fn offset(error: &base64::DecodeError) -> usize {
 impl Verdict {
     /// Reads an answer; the error is what is wrong with it.
     pub fn read(body: &[u8], question: &Question, mutates: bool) -> Result<Verdict, String> {
-        let review: Value = match serde_json::from_slice(body) {
-            Ok(review @ Value::Object(_)) => review,
-            // Upstream reads it as YAML, in which any text is a string.
-            _ => return Err(format!("failed to call webhook: {NO_OBJECT}")),
-        };
+        let review = question.review_of(body).map_err(|why| format!("failed to call webhook: {why}"))?;
         let (kind, version) = (str_at(&review, &["kind"]), str_at(&review, &["apiVersion"]));
-        let other = if question.version == "v1" { "v1beta1" } else { "v1" };
-        if kind == "AdmissionReview" && version == format!("admission.k8s.io/{other}") {
-            let (from, to) = (other, question.version);
-            return Err(format!(
-                "failed to call webhook: converting ({from}.AdmissionReview) to ({to}.AdmissionReview): unknown conversion"
-            ));
-        }
         let invalid = |why: String| format!("received invalid webhook response: {why}");
         let Some(response) = review.get("response").filter(|response| response.is_object()) else {
             return Err(invalid("webhook response was absent".to_owned()));

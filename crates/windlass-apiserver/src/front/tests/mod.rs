@@ -1,5 +1,6 @@
 //! The fronts from the outside: over TLS, and as a service.
 
+mod conversions;
 mod in_process;
 mod over_tls;
 mod relays;

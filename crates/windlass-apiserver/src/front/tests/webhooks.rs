@@ -15,14 +15,14 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 
 /// A hook that does what the path says, and the reviews that it got.
-struct Hook {
-    port: u16,
-    authority: String,
-    seen: Arc<Mutex<Vec<(String, Value)>>>,
+pub(super) struct Hook {
+    pub port: u16,
+    pub authority: String,
+    pub seen: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Hook {
-    async fn start() -> Hook {
+    pub async fn start() -> Hook {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         // A certificate that is its own authority, as `openssl req -x509` makes them.
@@ -57,7 +57,7 @@ impl Hook {
     }
 
     /// What was asked since the last time.
-    fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.seen.lock().unwrap()).into_iter().map(|(path, _)| path).collect()
     }
 }
@@ -71,6 +71,10 @@ async fn reviewed(
     let review: Value = serde_json::from_slice(&body).unwrap();
     let asked = review["request"].clone();
     noted.lock().unwrap().push((path.clone(), asked.clone()));
+    if review["kind"] == "ConversionReview" {
+        let answer = super::conversions::converted(&path, &review);
+        return Ok(Response::new(Full::new(Bytes::from(answer.to_string()))));
+    }
     let mut labels = asked["object"]["metadata"]["labels"].as_object().cloned().unwrap_or_default();
     let mut said = json!({"uid": asked["uid"], "allowed": true});
     let mut set = |key: &str, value: String| {
@@ -104,7 +108,12 @@ async fn reviewed(
 const CONFIGMAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Sends a request to the server in this process: the code, the answer, the warnings.
-async fn send(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value, Vec<String>) {
+pub(super) async fn send(
+    server: &ApiServer,
+    method: &str,
+    path: &str,
+    body: Value,
+) -> (u16, Value, Vec<String>) {
     let mut request = request(method, path, body.to_string()).map(|_| Bytes::from(body.to_string()));
     if method == "PATCH" {
         let media = "application/merge-patch+json".parse().unwrap();
