@@ -179,6 +179,13 @@ pub fn health(rng: &mut Rng) -> Vec<Step> {
         "/readyz/ping",
         "/healthz/nothing",
         "/healthz/",
+        "/livez?verbose",
+        "/readyz?verbose=1&exclude=etcd",
+        "/healthz?verbose&exclude=etcd&exclude=nothing&exclude=none",
+        "/readyz?exclude=nothing",
+        "/readyz/poststarthook/rbac/bootstrap-roles",
+        "/livez/etcd?verbose",
+        "/livez/informer-sync",
     ]);
     let mut step = Step::new(rng.pick(&["GET", "GET", "HEAD"]), path);
     if rng.chance(50) {

@@ -73,10 +73,14 @@ const EVENT: &[(&str, &str); 7] = &[
 /// An event in its other words, written as its other type is: the two differ in what they leave out when it is empty,
 /// and in the order of their fields.
 fn event(tree: Value, names: &[(&str, &str)], name: &str) -> Value {
-    let renamed = rename(tree, names);
+    written_as(rename(tree, names), name)
+}
+
+/// A tree as a type is written.
+fn written_as(tree: Value, name: &str) -> Value {
     let types = schema::builtin();
     let id = types.id(name).expect("in the table");
-    codec::canonical(types, id, renamed.clone(), &mut Vec::new()).unwrap_or(renamed)
+    codec::canonical(types, id, tree.clone(), &mut Vec::new()).unwrap_or(tree)
 }
 
 fn rename(tree: Value, names: &[(&str, &str)]) -> Value {
@@ -135,7 +139,7 @@ fn autoscaler_to_v1(mut tree: Value) -> Value {
     );
     let status = tree.get_mut("status").and_then(Value::as_object_mut);
     put(status, &["currentMetrics", "conditions"], "currentCPUUtilizationPercentage", current);
-    tree
+    written_as(tree, "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler")
 }
 
 #[cfg(test)]
@@ -165,9 +169,16 @@ mod tests {
     fn an_autoscaler_keeps_its_cpu_target() {
         let registry = Registry::new();
         let v1 = registry.find("autoscaling", "v1", "horizontalpodautoscalers").unwrap();
-        let tree = json!({"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 80}});
-        let stored = to_storage(&v1, tree.clone());
+        let tree = json!({
+            "kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v1", "metadata": {"name": "a"},
+            "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "maxReplicas": 3,
+                "targetCPUUtilizationPercentage": 80},
+            "status": {"currentReplicas": 0, "desiredReplicas": 0},
+        });
+        let mut stored = to_storage(&v1, tree.clone());
         assert_eq!(stored["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 80);
+        // The other version leaves it out where it is zero.
+        stored["status"].as_object_mut().unwrap().remove("currentReplicas");
         assert_eq!(from_storage(&v1, stored), tree);
     }
 }

@@ -5,6 +5,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
+use super::health;
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Registry, Resource, api_version};
@@ -119,18 +120,6 @@ impl Server {
         response
     }
 
-    pub(super) fn health(&self, path: &str, query: &Query<'_>) -> Response {
-        let (probe, check) = path.split_once('/').unwrap_or((path, ""));
-        match (check, query.get("verbose")) {
-            ("" | "ping", None) => Response::text(200, "ok"),
-            ("" | "ping", Some(_)) => {
-                let text = format!("[+]ping ok\n{probe} check passed\n");
-                Response::new(200, "text/plain; charset=utf-8", Body::Full(text.into()))
-            }
-            _ => Response::text(404, "404 page not found\n"),
-        }
-    }
-
     pub(super) fn index(&self) -> Response {
         let mut paths =
             vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned(), "/apis/".to_owned()];
@@ -140,20 +129,15 @@ impl Server {
         }
         for path in [
             "/.well-known/openid-configuration",
-            "/healthz",
-            "/healthz/ping",
-            "/livez",
-            "/livez/ping",
             "/openapi/v2",
             "/openapi/v3",
             "/openapi/v3/",
             "/openid/v1/jwks",
-            "/readyz",
-            "/readyz/ping",
             "/version",
         ] {
             paths.push(path.to_owned());
         }
+        paths.extend(health::paths());
         paths.sort();
         let body = serde_json::to_vec_pretty(&json!({"paths": paths})).expect("plain values");
         Response::new(200, "application/json", Body::Full(body.into()))

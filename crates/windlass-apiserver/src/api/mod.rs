@@ -27,6 +27,7 @@ mod delete;
 mod discovery;
 mod evict;
 mod filter;
+mod health;
 mod list;
 mod negotiate;
 mod object;

@@ -64,9 +64,8 @@ impl Response {
     }
 
     /// Plain text, as for health checks and unknown paths.
-    pub fn text(code: u16, text: &'static str) -> Response {
-        let mut response =
-            Response::new(code, "text/plain; charset=utf-8", Body::Full(Bytes::from_static(text.as_bytes())));
+    pub fn text(code: u16, text: impl Into<Bytes>) -> Response {
+        let mut response = Response::new(code, "text/plain; charset=utf-8", Body::Full(text.into()));
         let nosniff = HeaderName::from_static("x-content-type-options");
         response.headers.insert(nosniff, HeaderValue::from_static("nosniff"));
         response

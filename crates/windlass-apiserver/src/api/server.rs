@@ -11,6 +11,7 @@ use super::audit::{Audit, Record};
 use super::authorize::{Kept, Ways};
 use super::config::Config;
 use super::conversion;
+use super::health;
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
 use super::registry::{Flavor, Registry, Resource};
@@ -540,7 +541,7 @@ impl Server {
                 Ok(()) => self.version(),
                 Err(status) => Response::refusal(&plain_output(request, query), &status),
             },
-            Route::Health(path) => self.health(path, query),
+            Route::Health(path) => health::answer(path, query),
             Route::Index => self.index(),
             Route::OpenId(what) => self.open_id(*what),
             Route::OpenApi(path) => self.openapi(path, request),

@@ -237,20 +237,14 @@ pub(super) fn check_uid(tree: &Value, old: &Value, resource: &Resource) -> Resul
 /// Puts back what a writer of this subresource may not change.
 fn restore(resource: &Resource, subresource: &str, old: &Value, tree: &mut Value) {
     if resource.is_custom() && subresource == "status" {
-        let managed = at(tree, &["metadata", "managedFields"]).cloned();
         let status = tree.get("status").cloned();
-        let revision = meta_str(tree, "resourceVersion").to_owned();
+        let metadata = restored_metadata(tree, old);
         *tree = old.clone();
         let object = tree.as_object_mut().expect("objects are JSON objects");
+        object.insert("metadata".into(), metadata);
         object.remove("status");
         if let Some(status) = status {
             object.insert("status".into(), status);
-        }
-        let meta = meta_mut(tree);
-        meta.insert("resourceVersion".into(), json!(revision));
-        meta.remove("managedFields");
-        if let Some(managed) = managed {
-            meta.insert("managedFields".into(), managed);
         }
         return;
     }
@@ -262,10 +256,27 @@ fn restore(resource: &Resource, subresource: &str, old: &Value, tree: &mut Value
             continue;
         }
         match at(old, &keys) {
+            Some(_) if keys == ["metadata"] => {
+                let metadata = restored_metadata(tree, old);
+                set_at(tree, path, metadata);
+            }
             Some(value) => set_at(tree, path, value.clone()),
             None => remove_at(tree, path),
         }
     }
+}
+
+/// The metadata of `old`, with what a write says of itself: the version that it read, and who owns what.
+fn restored_metadata(tree: &Value, old: &Value) -> Value {
+    let mut metadata = old["metadata"].clone();
+    let Some(map) = metadata.as_object_mut() else { return metadata };
+    for key in ["resourceVersion", "managedFields"] {
+        match at(tree, &["metadata", key]) {
+            Some(value) => map.insert(key.to_owned(), value.clone()),
+            None => map.remove(key),
+        };
+    }
+    metadata
 }
 
 fn set_at(tree: &mut Value, path: &[String], value: Value) {

@@ -16,6 +16,7 @@ pub(super) const SERVICE: Hooks = Hooks {
         service_rules::validate_update(new, old, errors);
         service_rules::validate(new, errors);
     },
+    validate_status: |new, _, _, errors| service_rules::validate_status(new, errors),
     warnings: |new, _| service_rules::warnings(new),
     ..Hooks::NONE
 };

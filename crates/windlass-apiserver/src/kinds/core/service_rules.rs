@@ -169,6 +169,16 @@ fn traffic(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// Checks what may not change in a service.
+/// Only what balances load has an address where it does that.
+pub(super) fn validate_status(service: &Value, errors: &mut Errors) {
+    let balancer = service.pointer("/status/loadBalancer").unwrap_or(&Value::Null);
+    if text(&service["spec"], "type") != "LoadBalancer" && !list(balancer, "ingress").is_empty() {
+        let status = Path::Root.child("status");
+        let path = status.child("loadBalancer");
+        errors.forbidden(&path.child("ingress"), "may only be used when `spec.type` is 'LoadBalancer'");
+    }
+}
+
 pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
     let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
     if needs_cluster_ip(new) && needs_cluster_ip(old) {
