@@ -12,6 +12,7 @@ mod negotiate;
 mod patch;
 mod read;
 mod rules;
+mod tables;
 mod watch;
 mod write;
 
@@ -30,7 +31,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("discovery.group", 20, negotiate::group),
     ("openapi.index", 10, negotiate::openapi_index),
     ("openapi.document", 12, negotiate::openapi_document),
-    ("health.probes", 10, negotiate::health),
+    ("health.probes", 25, negotiate::health),
     ("errors.path", 30, negotiate::unknown_path),
     ("errors.method", 20, negotiate::method),
     ("negotiate.accept", 40, negotiate::accept),
@@ -40,6 +41,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("identity.users", 12, negotiate::identity),
     ("table.get", 40, read::table),
     ("table.printers", 60, read::printers),
+    ("table.every", 180, tables::every),
     ("metadata.only", 20, read::metadata_only),
     ("list.basic", 20, read::list),
     ("list.continue", 30, read::pages),
