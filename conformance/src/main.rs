@@ -36,7 +36,7 @@ struct Args {
     #[arg(long = "self")]
     self_check: bool,
     /// Only sequences whose `rule/name` contains this; when recording, only rules that contain this; of operators, only
-    /// checks whose name contains this.
+    /// checks whose name contains this; of kubectl, only scripts.
     #[arg(long, default_value = "")]
     only: String,
     /// How many generated sequences, in percent of the usual number.
@@ -175,7 +175,7 @@ async fn run(args: Args) -> Result<bool> {
         tokio::try_join!(servers::reference(&reference), second(&program, &folder, args.self_check))?;
     println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
     if args.mode == Mode::Kubectl {
-        return kubectl_mode(&reference, &ours, &output);
+        return kubectl_mode(&reference, &ours, &output, &args.only);
     }
     let outcomes = suite::run_all(endpoint(&reference), endpoint(&ours), sequences, "c").await?;
     let summary = report::report(&outcomes, &entries, &output.join("differences"), args.messages)?;
@@ -228,8 +228,8 @@ async fn kubelet_mode(args: Args, program: &Path, output: &Path) -> Result<bool>
     equal
 }
 
-fn kubectl_mode(reference: &Server, ours: &Server, output: &Path) -> Result<bool> {
-    let (count, different) = kubectl::compare(reference, ours, &output.join("kubectl"))?;
+fn kubectl_mode(reference: &Server, ours: &Server, output: &Path, only: &str) -> Result<bool> {
+    let (count, different) = kubectl::compare(reference, ours, &output.join("kubectl"), only)?;
     let mut text = String::new();
     for one in &different {
         text += &format!(

@@ -29,4 +29,20 @@ pub(super) const FILES: &[(&str, &str)] = &[
         "event.yaml",
         "apiVersion: v1\nkind: Event\nmetadata:\n  name: one.started\ninvolvedObject:\n  apiVersion: v1\n  kind: Pod\n  name: one\n  namespace: NAMESPACE\ntype: Normal\nreason: Started\nmessage: it runs\ncount: 1\nfirstTimestamp: 2024-01-01T00:00:00Z\nlastTimestamp: 2024-01-01T00:00:00Z\nsource:\n  component: hand\n",
     ),
+    (
+        "request.yaml",
+        "apiVersion: certificates.k8s.io/v1\nkind: CertificateSigningRequest\nmetadata:\n  name: NAMESPACE-request\nspec:\n  signerName: example.com/signer\n  expirationSeconds: 86400\n  usages: [digital signature, client auth]\n  request: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIZU1JR0ZBZ0VBTUNNeERqQU1CZ05WQkFvTUJXZHliM1Z3TVJFd0R3WURWUVFEREFoemIyMWxZbTlrZVRCWgpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQUJOdHIwVGN0SjlISjM1NXlOWGlTQ1lGY3hSTGgvdlVOCldOYU5WeDdLWFZOcjh4ZmpoRy85UnR0YkhUMUpQdGh4cEFEWk1zTi9GVDUyaWNUMHhENHIreFNnQURBS0JnZ3EKaGtqT1BRUURBZ05JQURCRkFpQTVpeEpCK3dtd2w5bTBBbElnQnRwd1hwVGNqVysvUDZrR0VLKzNxU05VWWdJaApBTXR2WG8xWnVPaERTdm8wbUNibk1qOWlXVjBGS2ZDbWhKNC9qaDJNOEJubgotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K\n",
+    ),
+    (
+        "roles.yaml",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: reconciled\n  labels: {a: b}\nrules:\n- apiGroups: ['']\n  resources: [pods, services]\n  verbs: [get, list]\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata:\n  name: reconciled\nroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: Role\n  name: reconciled\nsubjects:\n- kind: User\n  apiGroup: rbac.authorization.k8s.io\n  name: one\n",
+    ),
+    (
+        "roles2.yaml",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: reconciled\nrules:\n- apiGroups: ['']\n  resources: [pods]\n  verbs: [get, watch]\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata:\n  name: reconciled\nroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: view\nsubjects:\n- kind: ServiceAccount\n  name: robot\n  namespace: NAMESPACE\n",
+    ),
+    (
+        "configmap.json",
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"raw\"},\"data\":{\"a\":\"b\"}}",
+    ),
 ];

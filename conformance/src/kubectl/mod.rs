@@ -57,18 +57,25 @@ pub struct Different {
     pub ours: String,
 }
 
-/// Runs every command with both versions against both servers; says how many there were and which differ.
+/// Runs every command with both versions against both servers, of the scripts whose name contains `only`; says how many
+/// there were and which differ.
 ///
 /// # Errors
 /// When kubectl is missing or cannot be started.
-pub fn compare(reference: &Server, ours: &Server, folder: &Path) -> Result<(usize, Vec<Different>)> {
+pub fn compare(
+    reference: &Server,
+    ours: &Server,
+    folder: &Path,
+    only: &str,
+) -> Result<(usize, Vec<Different>)> {
     let mut count = 0;
     let mut different = Vec::new();
     for &(version, program) in VERSIONS {
         let reference =
             Shell::new(program, &reference.kubeconfig, &folder.join(format!("{version}-reference")))?;
         let ours = Shell::new(program, &ours.kubeconfig, &folder.join(format!("{version}-ours")))?;
-        for (index, script) in scripts().into_iter().enumerate() {
+        let scripts = scripts().into_iter().enumerate();
+        for (index, script) in scripts.filter(|(_, script)| script.name.contains(only)) {
             let namespace = format!("k{}-{index}", version.replace('.', "-"));
             reference.enter(&namespace)?;
             ours.enter(&namespace)?;
@@ -160,7 +167,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Output without what differs between any two servers: uids, versions, times, ages, ports, temporary files,
-/// process ids.
+/// process ids,
+/// builds.
 fn plain(output: &str) -> String {
     static PATTERNS: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(|| {
@@ -175,6 +183,12 @@ fn plain(output: &str) -> String {
             (r"/tmp/[A-Za-z0-9/._-]+", "<file>"),
             (r"(Cluster|Context|User) .* set\.", "set."),
             (r#"Context "[^"]+" modified"#, "Context modified"),
+            // What it was built by, and of what.
+            (r#""(gitCommit|goVersion|compiler)": "[^"]*""#, "\"$1\": <build>"),
+            // What tells of kube-apiserver's own process.
+            (r#" *"/(flagz|statusz|metrics/slis)",\n"#, ""),
+            // kubectl 1.36 falls over its own `auth reconcile`, on every server.
+            (r"(?s)goroutine 1 \[running\]:.*(exit \d+)", "<stack> $1"),
             // Columns are as wide as their values.
             (r"[ \t]+", " "),
         ]
