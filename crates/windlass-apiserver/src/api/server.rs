@@ -14,6 +14,7 @@ use super::conversion;
 use super::health;
 use super::negotiate::{self, Output, Shape};
 use super::options::Query;
+use super::policies::Policies;
 use super::registry::{Flavor, Registry, Resource};
 use super::relay::{self, Going, Relay};
 use super::response::Response;
@@ -34,6 +35,7 @@ pub struct Server {
     pub(super) config: Arc<Config>,
     pub(super) policy: Kept,
     pub(super) ways: Ways,
+    pub(super) policies: Policies,
     audit: Audit,
 }
 
@@ -208,8 +210,8 @@ impl Server {
     pub fn restore(config: Config, store: Store) -> Server {
         let registry = Registry::new();
         let (config, policy) = (Arc::new(config), Kept::default());
-        let mut server =
-            Server { store, registry, config, policy, ways: Ways::default(), audit: Audit::default() };
+        let (ways, policies, audit) = (Ways::default(), Policies::default(), Audit::default());
+        let mut server = Server { store, registry, config, policy, ways, policies, audit };
         server.serve_definitions();
         server
     }
@@ -314,6 +316,7 @@ impl Server {
 
     fn run(&mut self, mut pending: Pending, now: Timestamp, ids: &mut dyn Ids) -> Step {
         self.follow_policy();
+        self.follow_policies();
         let waited = now >= pending.deadline;
         let authorized = std::mem::replace(&mut pending.authorized, true);
         let answer = match &mut pending.past {

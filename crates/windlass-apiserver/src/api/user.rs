@@ -38,4 +38,11 @@ impl User {
         let all = "system:serviceaccounts";
         User::new(&format!("system:serviceaccount:{namespace}:{name}"), [all, &format!("{all}:{namespace}")])
     }
+
+    /// The same without one of its groups.
+    #[must_use]
+    pub(super) fn without(mut self, group: &str) -> User {
+        self.groups.retain(|own| own != group);
+        self
+    }
 }

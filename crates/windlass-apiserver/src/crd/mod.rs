@@ -47,7 +47,9 @@ use crate::field::{Error, Errors, Path, Reason};
 use crate::json::str_at;
 use crate::schema;
 
-pub(crate) use self::cel::condition;
+pub(crate) use self::cel::{
+    Answer, Asked, Authorizer, Environment, Evaluator, Expression, Given, OutOfBudget, Part, Returns, Who,
+};
 pub use self::establish::{establish, is_condition_true};
 pub use self::hint::v1beta1_hint;
 pub use self::object::{

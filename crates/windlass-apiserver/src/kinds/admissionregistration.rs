@@ -1,5 +1,7 @@
 //! Webhook configurations and admission policies.
 
+mod policies;
+
 use serde_json::{Map, Value, json};
 
 use super::check::{by_rule, one_of, required, selector, unique};
@@ -47,16 +49,16 @@ const POLICY: Hooks = Hooks {
         default_match(spec, "matchConstraints");
     },
     generation: Generation::SPEC,
-    validate_create: validate_policy,
-    validate_update: |new, _, context, errors| validate_policy(new, context, errors),
+    validate_create: |new, context, errors| policies::validate_policy(new, None, context, errors),
+    validate_update: |new, old, context, errors| policies::validate_policy(new, Some(old), context, errors),
     ..Hooks::NONE
 };
 
 const BINDING: Hooks = Hooks {
     default: |object| default_match(sub(object, "spec"), "matchResources"),
     generation: Generation::SPEC,
-    validate_create: validate_binding,
-    validate_update: |new, _, context, errors| validate_binding(new, context, errors),
+    validate_create: policies::validate_binding,
+    validate_update: |new, _, context, errors| policies::validate_binding(new, context, errors),
     ..Hooks::NONE
 };
 
@@ -121,6 +123,7 @@ fn validate_webhook(hook: &Value, path: &Path<'_>, errors: &mut Errors) {
     selector(hook, "namespaceSelector", path, errors);
     selector(hook, "objectSelector", path, errors);
     validate_client(&hook["clientConfig"], &path.child("clientConfig"), errors);
+    policies::conditions(hook, false, path, errors);
     review_versions(hook, path, errors);
 }
 
@@ -211,51 +214,4 @@ fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
     }
     one_of(rule, "scope", &["*", "Cluster", "Namespaced"], path, errors);
-}
-
-fn validate_policy(policy: &Value, context: &Context<'_>, errors: &mut Errors) {
-    let (spec, path) = (&policy["spec"], Path::Root.child("spec"));
-    one_of(spec, "failurePolicy", &["Fail", "Ignore"], &path, errors);
-    if required(spec, "matchConstraints", "", &path, errors) {
-        let constraints = path.child("matchConstraints");
-        required(&spec["matchConstraints"], "resourceRules", "", &constraints, errors);
-        for (index, rule) in list(&spec["matchConstraints"], "resourceRules").iter().enumerate() {
-            let rules = constraints.child("resourceRules");
-            validate_rule(rule, &rules.index(index), errors);
-        }
-    }
-    if context.kind == "ValidatingAdmissionPolicy" {
-        if list(spec, "validations").is_empty() && list(spec, "auditAnnotations").is_empty() {
-            let detail = "validations or auditAnnotations must contain at least one item";
-            errors.required(&path.child("validations"), detail);
-            errors.required(&path.child("auditAnnotations"), detail);
-        }
-        for (index, validation) in list(spec, "validations").iter().enumerate() {
-            let at = path.child("validations");
-            required(validation, "expression", "expression is not specified", &at.index(index), errors);
-        }
-    } else {
-        one_of(spec, "reinvocationPolicy", &["IfNeeded", "Never"], &path, errors);
-    }
-}
-
-fn validate_binding(binding: &Value, context: &Context<'_>, errors: &mut Errors) {
-    let (spec, path) = (&binding["spec"], Path::Root.child("spec"));
-    if required(spec, "policyName", "", &path, errors) {
-        by_rule(text(spec, "policyName"), names::dns_subdomain, &path.child("policyName"), errors);
-    }
-    if context.kind.starts_with("Validating") {
-        required(spec, "validationActions", "at least one validation action is required", &path, errors);
-        let known = ["Audit", "Deny", "Warn"];
-        for (index, action) in list(spec, "validationActions").iter().enumerate() {
-            if !known.iter().any(|known| action == known) {
-                errors.not_supported(&path.child("validationActions").index(index), action, &known);
-            }
-        }
-    }
-    if let Some(resources) = get(spec, "matchResources") {
-        let at = path.child("matchResources");
-        selector(resources, "namespaceSelector", &at, errors);
-        selector(resources, "objectSelector", &at, errors);
-    }
 }

@@ -37,7 +37,8 @@ use super::user::User;
 use crate::status::Status;
 use crate::store::{EventType, Kind, Store};
 
-use attributes::{Asked, Attributes, Undetermined};
+pub(super) use attributes::Attributes;
+use attributes::{Asked, Undetermined};
 pub(super) use impersonate::Ways;
 use policy::{Part, Policy, Verdict};
 pub(super) use signers::admit_subject;

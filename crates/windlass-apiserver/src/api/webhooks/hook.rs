@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::question::{Place, Question, Reply, Verdict};
 use super::{Server, Write};
+use crate::api::conditions::{Compiled, hold};
+use crate::api::matching::{Asking, list};
 use crate::api::object::meta_str;
-use crate::api::registry::Resource;
 use crate::api::server::Call;
-use crate::crd::condition;
-use crate::json::{at, str_at};
-use crate::kinds::check::matches;
+use crate::crd::{Environment, Given, Returns};
+use crate::json::str_at;
 use crate::status::{Result, Status};
 use crate::store::Object;
 
@@ -78,7 +78,7 @@ pub(super) struct Hook {
     /// Whether it wants to see what others changed after it.
     pub reinvoked: bool,
     ignores_failure: bool,
-    rules: Vec<Value>,
+    pub rules: Vec<Value>,
     namespace_selector: Value,
     object_selector: Value,
     conditions: Vec<Value>,
@@ -111,65 +111,32 @@ impl Hook {
         }
     }
 
-    /// Whether a rule of it names the operation and the resource.
-    pub fn has_rule(&self, operation: &str, resource: &Resource, subresource: &str) -> bool {
-        let has = |rule: &Value, key: &str, value: &str| {
-            list(rule, key).iter().any(|one| one == "*" || one == value)
-        };
-        let fits = |rule: &&Value| {
-            let scope = match str_at(rule, &["scope"]) {
-                "Namespaced" => resource.namespaced && !resource.is_namespaces(),
-                "Cluster" => !resource.namespaced,
-                _ => true,
-            };
-            scope
-                && has(rule, "operations", operation)
-                && has(rule, "apiGroups", &resource.group)
-                && has(rule, "apiVersions", &resource.version)
-                && list(rule, "resources").iter().any(|one| names(one, &resource.plural, subresource))
-        };
-        self.rules.iter().any(|rule| fits(&rule))
-    }
-
     /// Whether it wants to be asked about this object. Where nobody can tell, its failure policy decides.
     pub fn wants(&self, server: &Server, call: &Call<'_>, write: Write<'_>) -> Result<bool> {
-        let labels =
-            |object: Option<&Value>| object.and_then(|object| at(object, &["metadata", "labels"])).cloned();
-        let namespace = server.namespace_labels(call, write);
-        // What is in no namespace is not chosen by namespaces.
-        let by_namespace =
-            namespace.is_none_or(|labels| matches(Some(&self.namespace_selector), Some(&labels)));
-        let by_object = [write.object, write.old]
-            .into_iter()
-            .flatten()
-            .any(|object| matches(Some(&self.object_selector), labels(Some(object)).as_ref()));
-        if !by_namespace || !by_object {
+        if !server.is_selected(&self.namespace_selector, &self.object_selector, call, write) {
             return Ok(false);
         }
-        self.conditions_hold(&server.request(call, write), write)
-    }
-
-    /// One condition that does not hold is enough, even where another one fails.
-    fn conditions_hold(&self, request: &Value, write: Write<'_>) -> Result<bool> {
-        let mut failed: Vec<String> = Vec::new();
-        for one in &self.conditions {
-            let variables =
-                [("object", &request["object"]), ("oldObject", &request["oldObject"]), ("request", request)];
-            let expression = str_at(one, &["expression"]);
-            match condition(expression, &variables) {
-                Ok(false) => return Ok(false),
-                Ok(true) => {}
-                Err(why) => failed.push(format!("expression '{expression}' resulted in error: {why}")),
-            }
+        if self.conditions.is_empty() {
+            return Ok(true);
         }
-        let told = match &failed[..] {
-            [] => return Ok(true),
-            _ if self.ignores_failure => return Ok(false),
-            [one] => one.clone(),
-            several => format!("[{}]", several.join(", ")),
+        let environment = Environment::new(false, false);
+        let sources = self.conditions.iter().map(|one| str_at(one, &["expression"]).trim());
+        let compiled: Vec<Compiled> =
+            sources.map(|source| environment.compile(source, Returns::Bool, true)).collect();
+        let (request, asking) = (server.request(call, write), Asking::new(server, call, write));
+        let given = Given {
+            object: &request["object"],
+            old: &request["oldObject"],
+            request: &request,
+            params: &Value::Null,
+            namespace: &Value::Null,
+            authorizer: Some((&asking, &asking.about)),
         };
-        let Write { resource, .. } = write;
-        Err(Status::forbidden(&resource.group, &resource.plural, str_at(request, &["name"]), &told))
+        match hold(&compiled, &environment, given) {
+            Err(_) if self.ignores_failure => Ok(false),
+            Err(why) => Err(write.forbidden(&why)),
+            Ok(holds) => Ok(holds),
+        }
     }
 
     /// What an answer means: nothing, where the hook could not be asked and need not be.
@@ -197,33 +164,5 @@ impl Hook {
 
     fn failure(&self, why: &str) -> Status {
         Status::internal(&format!("failed calling webhook {:?}: {why}", self.name))
-    }
-}
-
-/// Whether an entry of a rule names a resource: `pods`, `pods/status`, `pods/*`, `*/status`, `*` or `*/*`.
-fn names(entry: &Value, plural: &str, subresource: &str) -> bool {
-    let entry = entry.as_str().unwrap_or_default();
-    let (resource, sub) = entry.split_once('/').unwrap_or((entry, ""));
-    (resource == "*" || resource == plural) && (sub == subresource || sub == "*")
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn entries_name_resources_and_their_parts() {
-        let fits = |entry: &str, plural, sub| names(&json!(entry), plural, sub);
-        assert!(fits("pods", "pods", "") && !fits("pods", "pods", "status"));
-        assert!(fits("*", "pods", "") && !fits("*", "pods", "status"));
-        assert!(fits("*/*", "pods", "status") && fits("*/*", "pods", ""));
-        assert!(fits("pods/*", "pods", "status") && fits("pods/*", "pods", ""));
-        assert!(fits("*/status", "pods", "status") && !fits("*/status", "pods", ""));
     }
 }

@@ -22,6 +22,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::create::uid;
+use super::matching::has_rule;
 use super::object::meta_str;
 use super::registry::Resource;
 use super::server::{Call, Server};
@@ -50,7 +51,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
@@ -73,9 +74,9 @@ pub(super) struct Write<'a> {
     pub operation: Operation,
     pub resource: &'a Resource,
     /// What will be there; nothing, where something is deleted.
-    object: Option<&'a Value>,
+    pub object: Option<&'a Value>,
     /// What is there now.
-    old: Option<&'a Value>,
+    pub old: Option<&'a Value>,
     dry_run: bool,
 }
 
@@ -96,6 +97,17 @@ impl<'a> Write<'a> {
     {
         let is_there = self.operation != Operation::Delete;
         Write { object: is_there.then_some(object), ..self }
+    }
+
+    /// A refusal that names what is written.
+    pub fn forbidden(&self, why: &str) -> Status {
+        let of = |key: &str| self.object.or(self.old).map_or("", |object| meta_str(object, key));
+        let name = match (of("name"), of("generateName")) {
+            ("", "") => "Unknown",
+            ("", base) => base,
+            (name, _) => name,
+        };
+        Status::forbidden(&self.resource.group, &self.resource.plural, name, why)
     }
 }
 
@@ -158,8 +170,9 @@ impl Server {
         Ok(Some(differs))
     }
 
-    /// Asks validating hooks, all of them at once. The first one that refuses is told.
+    /// Asks policies, then validating hooks, these all at once. The first one that refuses is told.
     pub(super) fn review(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
+        self.judge(call, write)?;
         let mut answers = Vec::new();
         for hook in self.hooks(&VALIDATING, call, write) {
             if !hook.wants(self, call, write)? {
@@ -208,7 +221,7 @@ impl Server {
         configurations
             .range(None, None)
             .flat_map(|object| Hook::of(object))
-            .filter(|hook| hook.has_rule(write.operation.as_str(), write.resource, subresource))
+            .filter(|hook| has_rule(&hook.rules, write, subresource, ""))
             .collect()
     }
 
@@ -233,7 +246,7 @@ impl Server {
     }
 
     /// What a hook is told.
-    fn request(&self, call: &Call<'_>, write: Write<'_>) -> Value {
+    pub(super) fn request(&self, call: &Call<'_>, write: Write<'_>) -> Value {
         let Write { operation, resource, object, old, dry_run } = write;
         let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
         let place =
@@ -246,11 +259,10 @@ impl Server {
             "dryRun": dry_run,
             "options": options(call, operation, dry_run),
         });
-        let name = object.or(old).map_or("", |object| meta_str(object, "name"));
         let subresource = call.target.subresource.as_str();
         let texts = [
-            ("name", name),
-            ("namespace", call.target.namespace.as_str()),
+            ("name", write.name()),
+            ("namespace", write.namespace(call)),
             ("subResource", subresource),
             ("requestSubResource", subresource),
         ];
@@ -259,22 +271,7 @@ impl Server {
         }
         request
     }
-
-    /// The labels of the namespace that a write is in; those of the object itself, where that is a namespace. What is in no
-    /// namespace has none.
-    fn namespace_labels(&self, call: &Call<'_>, write: Write<'_>) -> Option<Value> {
-        let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
-        if write.resource.is_namespaces() {
-            return write.object.or(write.old).map(labels);
-        }
-        let namespace = &call.target.namespace;
-        let found = (!namespace.is_empty()).then(|| self.store.get(&NAMESPACES, "", namespace))??;
-        let labels = found.labels().iter().map(|pair| (pair.key().to_owned(), json!(pair.value())));
-        Some(labels.collect::<Map<_, _>>().into())
-    }
 }
-
-static NAMESPACES: LazyLock<Kind> = LazyLock::new(|| Kind::new("", "namespaces"));
 
 /// The options of the request, as a hook reads them.
 fn options(call: &Call<'_>, operation: Operation, dry_run: bool) -> Value {

@@ -27,6 +27,17 @@ pub(super) struct Checked {
     pub calls: HashMap<u64, Called>,
 }
 
+impl Checked {
+    /// Which overload each call calls, where the types tell.
+    pub(super) fn overloads(&self) -> HashMap<u64, &'static str> {
+        let only = |(id, called): (&u64, &Called)| match called.overloads.as_slice() {
+            [only] => Some((*id, *only)),
+            _ => None,
+        };
+        self.calls.iter().filter_map(only).collect()
+    }
+}
+
 /// A function that is called.
 #[derive(Clone, Debug)]
 pub(super) struct Called {

@@ -70,6 +70,14 @@ impl Decl {
         })
     }
 
+    /// A type with these fields, of which nobody knows how large they are.
+    pub(super) fn declared<'a>(name: &str, fields: impl IntoIterator<Item = (&'a str, Ty)>) -> Arc<Decl> {
+        let field = |(name, ty): (&str, Ty)| (name.to_owned(), Arc::new(Decl::plain(ty, 0, 0)));
+        let fields = fields.into_iter().map(field).collect();
+        let shape = Shape::Object { name: name.to_owned(), fields };
+        Arc::new(Decl { shape, elements_max: 0, bytes_min: 0 })
+    }
+
     fn plain(ty: Ty, elements_max: u64, bytes_min: u64) -> Decl {
         Decl { shape: Shape::Plain(ty), elements_max, bytes_min }
     }

@@ -11,6 +11,8 @@ use std::rc::Rc;
 
 use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
+use super::authorizer::Authorizer;
+use super::environment::REQUEST_RESOURCE;
 use super::functions;
 use super::value::{Fault, Result, Text, Val};
 use crate::crd::pattern::Pattern;
@@ -30,6 +32,7 @@ pub(super) struct Machine<'m> {
     work: Cell<u64>,
     overloads: Option<&'m Overloads>,
     patterns: &'m Patterns,
+    authorizer: Option<&'m dyn Authorizer>,
 }
 
 /// Patterns that have been compiled.
@@ -39,7 +42,17 @@ pub(super) struct Patterns(RefCell<HashMap<String, Rc<Pattern>>>);
 impl<'m> Machine<'m> {
     /// A machine that starts anew. Without the overloads, calls cost as if nobody knew the types.
     pub(super) fn new(patterns: &'m Patterns, overloads: Option<&'m Overloads>) -> Machine<'m> {
-        Machine { cost: Cell::new(0), work: Cell::new(0), overloads, patterns }
+        Machine { cost: Cell::new(0), work: Cell::new(0), overloads, patterns, authorizer: None }
+    }
+
+    /// The same, with somebody who decides what may be done.
+    pub(super) fn with_authorizer(self, authorizer: Option<&'m dyn Authorizer>) -> Machine<'m> {
+        Machine { authorizer, ..self }
+    }
+
+    /// Who decides what may be done, if anybody does.
+    pub(super) fn authorizer(&self) -> Option<&'m dyn Authorizer> {
+        self.authorizer
     }
 
     /// Evaluates an expression; the second value is its cost.
@@ -94,6 +107,13 @@ impl<'m> Machine<'m> {
                 }
             }
             Expr::Select(select) => {
+                if select.field == "requestResource"
+                    && matches!(&select.operand.expr, Expr::Ident(name) if name == "authorizer")
+                    && let Some(value) = scope.get(REQUEST_RESOURCE)
+                {
+                    self.charge(1)?;
+                    return Ok(value);
+                }
                 let operand = self.eval(&select.operand, scope)?;
                 if !select.test {
                     self.charge(1 + relative(&select.operand))?;
@@ -101,7 +121,7 @@ impl<'m> Machine<'m> {
                 if let Val::Optional(inner) = &operand {
                     return select_optional(inner.as_deref(), &select.field, select.test);
                 }
-                let found = operand.field(&select.field)?;
+                let found = scope.field(&operand, &select.field)?;
                 match select.test {
                     true => Ok(Val::Bool(found.is_some())),
                     false => found.ok_or_else(|| Fault::other(format!("no such key: {}", select.field))),
@@ -158,6 +178,7 @@ impl<'m> Machine<'m> {
                         };
                         match &operand {
                             Val::Optional(inner) => select_optional(inner.as_deref(), &field, false),
+                            Val::Composed => Ok(Val::Optional(scope.field(&operand, &field)?.map(Rc::new))),
                             value => select_optional(Some(value), &field, false),
                         }
                     }
@@ -315,7 +336,11 @@ fn is_constant(expr: &IdedExpr) -> bool {
 }
 
 fn select_optional<'a>(inner: Option<&Val<'a>>, field: &str, test: bool) -> Result<Val<'a>> {
-    let found = inner.map(|value| value.field(field)).transpose()?.flatten();
+    let found = match inner.map(|value| value.field(field)) {
+        // What has no fields has none of this name either.
+        None | Some(Err(Fault::NoOverload)) => None,
+        Some(found) => found?,
+    };
     Ok(match test {
         true => Val::Bool(found.is_some()),
         false => Val::Optional(found.map(Rc::new)),
@@ -339,17 +364,30 @@ pub(super) struct Scope<'s, 'a> {
     parent: Option<&'s Scope<'s, 'a>>,
     name: &'s str,
     value: RefCell<Val<'a>>,
+    /// What the fields of [`Val::Composed`] are; only the outermost scope knows.
+    lazy: Option<&'s dyn Lazy<'a>>,
+}
+
+/// Values that are found out when they are first asked for.
+pub(super) trait Lazy<'a> {
+    /// The value of a name; `None` if there is none.
+    fn field(&self, name: &str) -> Option<Result<Val<'a>>>;
 }
 
 impl<'s, 'a> Scope<'s, 'a> {
     /// The outermost scope: `self`.
     pub(super) fn root(value: Val<'a>) -> Scope<'s, 'a> {
-        Scope { parent: None, name: "self", value: RefCell::new(value) }
+        Scope { parent: None, name: "self", value: RefCell::new(value), lazy: None }
+    }
+
+    /// An outermost scope that names nothing, and knows where composed values come from.
+    pub(super) fn lazy(lazy: &'s dyn Lazy<'a>) -> Scope<'s, 'a> {
+        Scope { parent: None, name: "", value: RefCell::new(Val::Null), lazy: Some(lazy) }
     }
 
     /// A scope with one variable more.
     pub(super) fn with(parent: &'s Scope<'s, 'a>, name: &'s str, value: Val<'a>) -> Scope<'s, 'a> {
-        Scope { parent: Some(parent), name, value: RefCell::new(value) }
+        Scope { parent: Some(parent), name, value: RefCell::new(value), lazy: parent.lazy }
     }
 
     /// The value of a variable.
@@ -358,6 +396,17 @@ impl<'s, 'a> Scope<'s, 'a> {
             return Some(self.value.borrow().clone());
         }
         self.parent?.get(name)
+    }
+
+    /// A field of a value. What has no fields has none of this name either.
+    fn field(&self, of: &Val<'a>, name: &str) -> Result<Option<Val<'a>>> {
+        match (of, self.lazy) {
+            (Val::Composed, Some(lazy)) => lazy.field(name).transpose(),
+            _ => match of.field(name) {
+                Err(Fault::NoOverload) => Ok(None),
+                found => found,
+            },
+        }
     }
 }
 

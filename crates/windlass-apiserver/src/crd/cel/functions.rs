@@ -46,12 +46,41 @@ pub(super) fn call<'a>(
         return Ok(Val::Bool(false));
     }
     let args: Vec<Val<'a>> = call.args.iter().map(|arg| machine.eval(arg, scope)).collect::<Result<_>>()?;
-    let value = apply(machine, namespace, name, target.as_ref(), &args)?;
+    let value = apply(machine, namespace, name, target.as_ref(), &args)
+        .map_err(|fault| named(fault, name, target.iter().chain(&args)))?;
     let qualified = namespace.map(|namespace| format!("{namespace}.{name}"));
     let args: Vec<Val<'a>> = target.into_iter().chain(args).collect();
     let overload = machine.overload(id);
     machine.charge(spent::call(qualified.as_deref().unwrap_or(name), overload, &args, &value))?;
     Ok(value)
+}
+
+/// A function of the library that does not take what it was given is named with it. Those of the language are not.
+fn named<'v, 'a: 'v>(fault: Fault, name: &str, args: impl Iterator<Item = &'v Val<'a>>) -> Fault {
+    const LANGUAGE: [&str; 16] = [
+        "size",
+        "contains",
+        "startsWith",
+        "endsWith",
+        "matches",
+        "int",
+        "uint",
+        "double",
+        "string",
+        "bytes",
+        "bool",
+        "duration",
+        "timestamp",
+        "type",
+        "dyn",
+        "hasValue",
+    ];
+    let is_library = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !LANGUAGE.contains(&name);
+    if fault != Fault::NoOverload || !is_library || name.starts_with("get") {
+        return fault;
+    }
+    let types: Vec<&str> = args.map(Val::type_name).collect();
+    Fault::other(format!("no such overload: {name}({})", types.join(", ")))
 }
 
 fn apply<'a>(
@@ -313,10 +342,14 @@ fn index<'a>(of: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>> {
         return Ok(Val::Optional(found.map(Rc::new)));
     }
     let missing = || match of.type_name() {
+        // What cannot be looked into has nothing at the key.
         "list" => Fault::other(format!("index out of bounds: {}", key_text(key))),
         _ => Fault::other(format!("no such key: {}", key_text(key))),
     };
-    of.index(key)?.ok_or_else(missing)
+    match of.type_name() {
+        "list" | "map" => of.index(key)?.ok_or_else(missing),
+        _ => Err(missing()),
+    }
 }
 
 fn optional<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
@@ -344,6 +377,9 @@ fn method<'a>(
     target: &Val<'a>,
     args: &[Val<'a>],
 ) -> Option<Result<Val<'a>>> {
+    if let Val::Check(check) = target {
+        return Some(check.call(machine.authorizer(), name, args));
+    }
     if let Val::Optional(inner) = target {
         return Some(match (name, args) {
             ("hasValue", []) => Ok(Val::Bool(inner.is_some())),

@@ -66,6 +66,11 @@ fn fault(error: cel::ExecutionError) -> Fault {
         | E::InvalidArgumentCount { .. }
         | E::MissingArgumentOrTarget => Fault::NoOverload,
         E::NoSuchKey(key) => Fault::other(format!("no such key: {key}")),
+        E::FunctionError { message, .. }
+            if message.starts_with("expected ") && message.ends_with(" type") =>
+        {
+            Fault::NoOverload
+        }
         E::FunctionError { function, message } if message.contains("empty list") => {
             Fault::other(format!("{function} called on empty list"))
         }

@@ -12,10 +12,12 @@
 //!
 //! Not here: messages of protobuf as literals, such as `google.protobuf.Timestamp{}`.
 
+mod authorizer;
 mod bounds;
 mod check;
 mod decl;
 mod depth;
+mod environment;
 mod escape;
 mod estimate;
 mod eval;
@@ -51,6 +53,9 @@ use super::correlate::{self, Old};
 use super::props::{Props, Rule};
 use super::{paths, text};
 use crate::field::{Error, Errors, Path, Reason};
+
+pub(crate) use self::authorizer::{Asked, Authorizer, Part, Who};
+pub(crate) use self::environment::{Answer, Environment, Evaluator, Expression, Given, OutOfBudget, Returns};
 
 /// How much all rules may cost for one object, as in kube-apiserver.
 const OBJECT_COST_MAX: u64 = 10_000_000;
@@ -238,13 +243,7 @@ fn compile(rule: &Rule, own: &Arc<Decl>) -> Outcome {
             return Err(wrong_type.to_owned());
         }
         let estimate = estimate::most(&parsed, &checked, own);
-        let only = |called: check::Called| match called.overloads.as_slice() {
-            [only] => Some(*only),
-            _ => None,
-        };
-        let uses_old_self = checked.uses_old_self;
-        let overloads =
-            checked.calls.into_iter().filter_map(|(id, called)| Some((id, only(called)?))).collect();
+        let (uses_old_self, overloads) = (checked.uses_old_self, checked.overloads());
         Ok((Program { expr: parsed.expr, overloads, estimate }, uses_old_self))
     };
     let wrong_type = "cel expression must evaluate to a bool";
@@ -266,35 +265,6 @@ fn parse_and_check(source: &str, variables: &[(&str, Ty)]) -> Result<(Parsed, Ch
     let parsed = parse(source)?;
     let checked = check(source, &parsed, variables)?;
     Ok((parsed, checked))
-}
-
-/// Whether an expression over some variables holds. The error says why nobody can tell.
-pub(crate) fn condition(source: &str, variables: &[(&str, &Value)]) -> Result<bool, String> {
-    let parsed = parse(source)?;
-    let patterns = Patterns::default();
-    let machine = Machine::new(&patterns, None);
-    nested(&machine, &parsed.expr, variables, &Scope::root(Val::Null))
-}
-
-fn nested<'a>(
-    machine: &Machine<'_>,
-    expr: &'a IdedExpr,
-    variables: &[(&str, &'a Value)],
-    scope: &Scope<'_, 'a>,
-) -> Result<bool, String> {
-    let words = |fault: Fault| match fault {
-        Fault::NoOverload => "no such overload".to_owned(),
-        Fault::Cost => "it costs too much".to_owned(),
-        Fault::Other(why) => why,
-    };
-    let Some(((name, value), rest)) = variables.split_first() else {
-        return match machine.run(expr, scope).0.map_err(words)? {
-            Val::Bool(holds) => Ok(holds),
-            _ => Err("it is neither true nor false".to_owned()),
-        };
-    };
-    let value = Val::read(value, None, false).map_err(words)?;
-    nested(machine, expr, rest, &Scope::with(scope, name, value))
 }
 
 impl Rules {
@@ -494,7 +464,7 @@ impl Run<'_> {
         let detail = match outcome.result {
             Ok(None) => return Ok(()),
             Ok(Some(detail)) => detail,
-            Err(Fault::NoOverload) => {
+            Err(fault) if fault.is_overload() => {
                 self.errors.0.push(failed(format!(
                     "'no such overload': call arguments did not match a supported operator, function or macro signature \
                      for rule: {shown}"
@@ -508,7 +478,8 @@ impl Run<'_> {
                 )));
                 return Err(Stop);
             }
-            Err(Fault::Other(text)) => {
+            Err(fault) => {
+                let text = fault.in_words();
                 self.errors.0.push(failed(format!("{text} evaluating rule: {shown}")));
                 return Ok(());
             }

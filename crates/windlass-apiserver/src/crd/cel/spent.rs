@@ -13,6 +13,12 @@ pub(super) fn call(name: &str, overload: &str, args: &[Val<'_>], result: &Val<'_
         return cost;
     }
     match name {
+        "check" if overload.ends_with("check_check") => 350_000,
+        "fieldSelector" | "labelSelector" => {
+            // Each requirement is a structure with a list; one takes two characters at least.
+            let requirements = times(size(1), 0.5);
+            10 + read(1) + times(requirements, 50.0)
+        }
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => args.first().map_or(0, traversal),
         "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
         | "quantity" | "isQuantity" | "semver" | "isSemver" => read(0),

@@ -71,6 +71,19 @@ impl Ty {
         })
     }
 
+    /// Its name where it is declared, which is longer than the one that faults have.
+    pub(super) fn in_full(&self) -> String {
+        match self {
+            Ty::Null => "null_type".to_owned(),
+            Ty::Duration => "google.protobuf.Duration".to_owned(),
+            Ty::Timestamp => "google.protobuf.Timestamp".to_owned(),
+            Ty::List(element) => format!("list({})", element.in_full()),
+            Ty::Map(key, value) => format!("map({}, {})", key.in_full(), value.in_full()),
+            Ty::Optional(inner) => format!("optional_type({})", inner.in_full()),
+            other => other.to_string(),
+        }
+    }
+
     pub(super) fn is_dyn(&self) -> bool {
         matches!(self, Ty::Dyn)
     }

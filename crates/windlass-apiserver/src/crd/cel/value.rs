@@ -10,6 +10,7 @@ use base64::Engine as _;
 use cel::objects::{Key as CelKey, Map as CelMap, OptionalValue};
 use serde_json::Value;
 
+use super::authorizer::Check;
 use super::escape;
 use super::library;
 use crate::crd::duration;
@@ -29,6 +30,24 @@ pub(super) enum Fault {
 impl Fault {
     pub(super) fn other(text: impl Into<String>) -> Fault {
         Fault::Other(text.into())
+    }
+
+    /// Whether no operator or function took what it was given.
+    pub(super) fn is_overload(&self) -> bool {
+        match self {
+            Fault::NoOverload => true,
+            Fault::Cost => false,
+            Fault::Other(why) => why.starts_with("no such overload"),
+        }
+    }
+
+    /// What CEL says of it.
+    pub(super) fn in_words(self) -> String {
+        match self {
+            Fault::NoOverload => "no such overload".to_owned(),
+            Fault::Cost => "operation cancelled: actual cost limit exceeded".to_owned(),
+            Fault::Other(why) => why,
+        }
     }
 }
 
@@ -53,6 +72,10 @@ pub(super) enum Val<'a> {
     Optional(Option<Rc<Val<'a>>>),
     /// The name of a type, as `type(x)` gives it.
     Type(&'static str),
+    /// A question about who may do what.
+    Check(Rc<Check>),
+    /// Values with names that are found out when they are asked for: `variables`.
+    Composed,
     /// Times, durations, quantities, addresses: what only the function library looks into.
     Foreign(cel::Value),
 }
@@ -153,6 +176,8 @@ impl<'a> Val<'a> {
             Val::Foreign(cel::Value::Duration(_)) => "google.protobuf.Duration",
             Val::Foreign(cel::Value::Timestamp(_)) => "google.protobuf.Timestamp",
             Val::Foreign(_) => "object",
+            Val::Check(check) => check.type_name(),
+            Val::Composed => "kubernetes.variables",
         }
     }
 

@@ -1,0 +1,144 @@
+//! Admission policies: rules in CEL that are evaluated before something is written, and may refuse it.
+//!
+//! ```text
+//! policy (what it is about, expressions) ─┐
+//! binding (where it applies, actions) ────┼─► for each object of parameters: conditions ─► validations ─► deny, warn
+//! parameters (any object) ────────────────┘
+//! ```
+//!
+//! Policies are compiled when they change, not when they are used. Nothing outside is asked: a policy is a function of the
+//! request and of what is stored.
+
+mod compiled;
+mod params;
+mod validate;
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value};
+
+use super::matching::{has_rule, list};
+use super::registry::Resource;
+use super::server::{Call, Server};
+use super::webhooks::Write;
+use crate::json::str_at;
+use crate::status::Result;
+use crate::store::{Kind, Store};
+use compiled::Policy;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+
+static VALIDATING: LazyLock<Pair> = LazyLock::new(|| Pair {
+    policies: Kind::new(GROUP, "validatingadmissionpolicies"),
+    bindings: Kind::new(GROUP, "validatingadmissionpolicybindings"),
+});
+
+/// What policies and their bindings are stored as.
+struct Pair {
+    policies: Kind,
+    bindings: Kind,
+}
+
+/// The policies that have bindings, compiled, as they are at a revision of the store.
+#[derive(Clone, Default)]
+pub(super) struct Policies {
+    revision: u64,
+    validating: Arc<Vec<Arc<Policy>>>,
+}
+
+impl Policies {
+    /// Reads what has changed since.
+    pub fn follow(&mut self, store: &Store) {
+        if self.revision == store.revision() {
+            return;
+        }
+        let changed = |kind: &Kind| store.events(kind, self.revision).is_ok_and(|events| events.len() > 0);
+        let forgotten = |kind: &Kind| store.events(kind, self.revision).is_err();
+        let pair = &*VALIDATING;
+        if [&pair.policies, &pair.bindings].into_iter().any(|kind| changed(kind) || forgotten(kind)) {
+            self.validating = Arc::new(read(store, pair, &self.validating));
+        }
+        self.revision = store.revision();
+    }
+}
+
+/// All policies that somebody has bound. What has not changed is not compiled again.
+fn read(store: &Store, pair: &Pair, before: &[Arc<Policy>]) -> Vec<Arc<Policy>> {
+    let bindings: Vec<Value> = store
+        .list(&pair.bindings)
+        .range(None, None)
+        .filter_map(|object| serde_json::from_slice(object.body()).ok())
+        .collect();
+    let policies = store.list(&pair.policies);
+    let mut out = Vec::new();
+    for object in policies.range(None, None) {
+        let of = |binding: &&Value| str_at(binding, &["spec", "policyName"]) == object.name();
+        let bound: Vec<Value> = bindings.iter().filter(of).cloned().collect();
+        if bound.is_empty() {
+            continue;
+        }
+        let known = before.iter().find(|known| known.is(object));
+        out.push(Arc::new(Policy::of(object, bound, known.map(|known| &**known))));
+    }
+    out
+}
+
+impl Server {
+    /// Brings the policies up to date: before each step, so that every write is judged by the state that it is in.
+    pub(super) fn follow_policies(&mut self) {
+        self.policies.follow(&self.store);
+    }
+
+    /// Lets policies judge a write.
+    pub(super) fn judge(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
+        if self.policies.validating.is_empty() || !call.hooked || is_exempt(write.resource) {
+            return Ok(());
+        }
+        let policies = self.policies.validating.clone();
+        validate::judge(self, call, write, &policies)
+    }
+
+    /// Whether constraints match a write: its namespace, its labels, and what is done to what.
+    fn is_matched(&self, constraints: &Value, call: &Call<'_>, write: Write<'_>) -> bool {
+        let (namespaces, objects) = (&constraints["namespaceSelector"], &constraints["objectSelector"]);
+        if !self.is_selected(namespaces, objects, call, write) {
+            return false;
+        }
+        let (subresource, name) = (call.target.subresource.as_str(), write.name());
+        let names = |field: &str| has_rule(list(constraints, field), write, subresource, name);
+        !names("excludeResourceRules")
+            && (list(constraints, "resourceRules").is_empty() || names("resourceRules"))
+    }
+
+    /// The namespace of a write as expressions see it: without what is nobody's business.
+    fn namespace_object(&self, call: &Call<'_>, write: Write<'_>) -> Value {
+        let namespace = &call.target.namespace;
+        if namespace.is_empty() || write.resource.is_namespaces() {
+            return Value::Null;
+        }
+        let Some(mut found) = crate::kinds::World::get(self, "", "Namespace", "", namespace) else {
+            return Value::Null;
+        };
+        let Some(object) = found.as_object_mut() else { return Value::Null };
+        object.retain(|key, _| matches!(key.as_str(), "metadata" | "spec" | "status"));
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata
+                .retain(|key, _| !matches!(key.as_str(), "managedFields" | "ownerReferences" | "selfLink"));
+        }
+        found
+    }
+}
+
+/// What decides about policies is not decided by policies: nobody could undo a mistake.
+fn is_exempt(resource: &Resource) -> bool {
+    resource.group == GROUP && resource.plural.contains("admissionpolic")
+}
+
+/// A request as expressions see it: objects have names of their own.
+fn seen(mut request: Value) -> Value {
+    if let Some(map) = request.as_object_mut() {
+        let keep = |key: &String, _: &mut Value| !matches!(key.as_str(), "object" | "oldObject");
+        Map::retain(map, keep);
+    }
+    request
+}
