@@ -4,6 +4,7 @@
 //! gives the same sequences, whatever other generators do.
 
 mod access;
+mod admission;
 mod apply;
 mod custom;
 mod kinds;
@@ -117,6 +118,12 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("access.tokens", 40, access::tokens),
     ("access.paths", 120, access::paths),
     ("access.signers", 40, access::signers),
+    ("policy.evaluate", 120, admission::policies::evaluated),
+    ("policy.told", 80, admission::policies::told),
+    ("policy.match", 80, admission::policies::matched),
+    ("policy.params", 60, admission::policies::parametrized),
+    ("policy.refused", 60, admission::refused::policies),
+    ("policy.bindings", 20, admission::refused::bindings),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.
