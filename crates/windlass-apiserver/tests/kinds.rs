@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use windlass_apiserver::api::admission::{Admission, Judge, Operation, Plugins};
+use windlass_apiserver::api::{Attributes, Ids};
 use windlass_apiserver::codec;
-use windlass_apiserver::kinds::{self, Context, World, meta};
+use windlass_apiserver::kinds::{self, Context, Namespace, World, meta};
 use windlass_apiserver::schema;
 use windlass_apiserver::status::Status;
 
@@ -144,7 +146,8 @@ fn write(
             }
             object["metadata"]["uid"] = json!(UID);
             object["metadata"]["creationTimestamp"] = json!(NOW);
-            (hooks.admit)(&mut object, None, context).and_then(|()| hooks.create(&mut object, context))
+            asked(old, context, |admission| plugins().admit(&mut object, admission))
+                .and_then(|()| hooks.create(&mut object, context))
         }
         Some(old) => {
             for path in row["reset"][context.subresource].as_array().into_iter().flatten() {
@@ -153,18 +156,62 @@ fn write(
                     reset(&mut object, old, path.as_array().unwrap());
                 }
             }
-            (hooks.admit)(&mut object, Some(old), context).and_then(|()| match status {
-                true => hooks.update_status(&mut object, old, context),
-                false => hooks.update(&mut object, old, context),
+            asked(Some(old), context, |admission| plugins().admit(&mut object, admission)).and_then(|()| {
+                match status {
+                    true => hooks.update_status(&mut object, old, context),
+                    false => hooks.update(&mut object, old, context),
+                }
             })
         }
     };
     if result.is_ok() && !status {
         warnings.extend((hooks.warnings)(&object, old));
-        result = (hooks.review)(&object, old, context);
+        result = asked(old, context, |admission| plugins().validate(&object, admission));
     }
     (hooks.default)(&mut object);
     (result.map(|()| canonical(row, object)), warnings)
+}
+
+/// What stands before writes. The namespace and its account are not recorded.
+fn plugins() -> Plugins {
+    Plugins::default().without(["NamespaceLifecycle", "ServiceAccount"]).unwrap()
+}
+
+/// Makes a write known to plugins.
+fn asked<T>(old: Option<&Value>, context: &Context<'_>, work: impl FnOnce(&mut Admission<'_>) -> T) -> T {
+    let operation = if old.is_none() { Operation::Create } else { Operation::Update };
+    work(&mut Admission {
+        context: *context,
+        operation,
+        name: old.map_or("", |old| old["metadata"]["name"].as_str().unwrap()),
+        namespace: if context.namespaced { NAMESPACE } else { "" },
+        old,
+        judge: &Admin,
+        ids: &mut NoIds,
+        warnings: &mut Vec::new(),
+    })
+}
+
+/// The administrator may everything.
+struct Admin;
+
+impl Judge for Admin {
+    fn may(&self, _: &Attributes<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn resources(&self, _: &str, _: &str, _: &str) -> Vec<(String, bool)> {
+        unreachable!("the administrator may everything")
+    }
+}
+
+/// Nothing is drawn.
+struct NoIds;
+
+impl Ids for NoIds {
+    fn next(&mut self) -> u64 {
+        unreachable!("nothing is drawn")
+    }
 }
 
 /// Takes a path over from the old object, as the server does with what a request may not write.
@@ -282,6 +329,10 @@ impl World for Recorded {
     fn list(&self, group: &str, kind: &str, _: &str) -> Vec<Value> {
         let wanted = |object: &&Value| object["kind"] == kind && group_version(object).0 == group;
         self.0.iter().filter(wanted).cloned().collect()
+    }
+
+    fn namespace(&self, _: &str) -> Option<Namespace<'_>> {
+        None
     }
 }
 

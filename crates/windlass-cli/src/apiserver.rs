@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use windlass_apiserver::api::admission::{Plugins, UnknownPlugin};
 use windlass_apiserver::api::{Authorization, Config};
 use windlass_apiserver::front::credentials::{self, Credentials};
 use windlass_apiserver::front::durable::{self, Durable};
@@ -58,6 +59,14 @@ pub struct Args {
     /// Who may do what: what roles and their bindings allow (RBAC), or everybody who is known everything (AlwaysAllow)
     #[arg(long, value_name = "MODE", default_value = "RBAC")]
     authorization_mode: Authorization,
+
+    /// Admission plugins to have besides: ServiceAccount, OwnerReferencesPermissionEnforcement
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = plugin)]
+    enable_admission_plugins: Vec<String>,
+
+    /// Admission plugins to do without, by the names that kube-apiserver has for them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = plugin)]
+    disable_admission_plugins: Vec<String>,
 
     /// What to log to stderr: error, warn, info, debug, trace, or a filter like `windlass_apiserver=debug`
     #[arg(long, value_name = "FILTER", default_value = "warn", value_parser = filter)]
@@ -134,6 +143,19 @@ impl Failure {
     }
 }
 
+/// The name of an admission plugin.
+fn plugin(name: &str) -> Result<String, UnknownPlugin> {
+    Plugins::default().with([name]).map(|_| name.to_owned())
+}
+
+impl Args {
+    fn plugins(&self) -> Plugins {
+        let on = Config::default().plugins.with(self.enable_admission_plugins.iter().map(String::as_str));
+        let on = on.and_then(|on| on.without(self.disable_admission_plugins.iter().map(String::as_str)));
+        on.expect("the arguments were read")
+    }
+}
+
 /// Runs the server.
 pub fn main(args: Args) -> Result<(), Failure> {
     common::log(&args.log);
@@ -167,6 +189,7 @@ async fn run(args: Args) -> Result<(), Failure> {
         client_ca: credentials.authority.clone(),
         tokens: Some(credentials.tokens()),
         authorization: args.authorization_mode,
+        plugins: args.plugins(),
         ..Config::default()
     };
     let relaying = relaying(&args)?;

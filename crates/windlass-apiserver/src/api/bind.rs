@@ -8,10 +8,11 @@ use super::options::WriteOptions;
 use super::registry::Resource;
 use super::response::Response;
 use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::field::{Errors, Path};
 use crate::json::{at, object_entry, str_at};
 use crate::kinds::meta;
-use crate::kinds::pod::{admit, conditions};
+use crate::kinds::pod::conditions;
 use crate::status::{Result, Status};
 
 impl Server {
@@ -26,11 +27,11 @@ impl Server {
             meta::wipe_system_fields(&mut binding);
         }
         place(&mut binding, &pods, &call.target.namespace)?;
-        self.admit_create(&pods, &binding)?;
-        if !legacy && str_at(&binding, &["target", "kind"]) == "Node" {
-            let node = str_at(&binding, &["target", "name"]).to_owned();
-            admit::topology_labels(&mut binding, &node, &self.context(call, &pods));
-        }
+        // Webhooks would have to be shown the Binding.
+        call.hooked = false;
+        let written = call.target.resource.clone();
+        let write = Write::new(Operation::Create, &written, None, options.dry_run);
+        self.admit(call, write, &mut binding)?;
         let name = meta_str(&binding, "name").to_owned();
         if !legacy && name != call.target.name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));

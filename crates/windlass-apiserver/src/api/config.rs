@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 
+use super::admission::Plugins;
 use super::authorize::Authorization;
 use super::token::Issuer;
 
@@ -20,9 +21,9 @@ pub struct Config {
     pub client_ca: String,
     /// Who signs tokens of service accounts; without it there are none.
     pub tokens: Option<Issuer>,
-    /// Whether pods must have a service account that is there: the admission plugin ServiceAccount. It is off where no
-    /// controller makes the account `default` of each namespace.
-    pub service_accounts: bool,
+    /// The admission plugins that are on: those of kube-apiserver, but for ServiceAccount, which is off where no controller
+    /// makes the account `default` of each namespace.
+    pub plugins: Plugins,
     /// How requests are judged.
     pub authorization: Authorization,
 }
@@ -36,7 +37,7 @@ impl Default for Config {
             address: "127.0.0.1:6443".into(),
             client_ca: String::new(),
             tokens: None,
-            service_accounts: false,
+            plugins: Plugins::default().without(["ServiceAccount"]).expect("a plugin"),
             authorization: Authorization::Rbac,
         }
     }

@@ -38,11 +38,8 @@ impl Server {
         mut tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        self.admit_create(resource, &tree)?;
-        self.admit_account(call, resource, &mut tree)?;
-        self.admit(call, resource, &mut tree, None)?;
         let write = Write::new(Operation::Create, resource, None, dry_run);
-        self.mutate(call, write, &mut tree)?;
+        self.admit(call, write, &mut tree)?;
         self.confirm_no_escalation(call, resource, None, &tree)?;
         self.name(resource, &mut tree, call.ids);
         call.name = meta_str(&tree, "name").to_owned();
@@ -62,8 +59,7 @@ impl Server {
         if meta_str(&tree, "resourceVersion").parse::<u64>().is_ok_and(|revision| revision > 0) {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
-        super::authorize::admit_subject(resource, &tree)?;
-        self.review(call, write.of(&tree))?;
+        self.validate(call, write.of(&tree))?;
         let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
         if self.store.get(&resource.storage, &namespace, &name).is_some() {
             return Err(taken(resource, &tree));
@@ -107,7 +103,7 @@ impl Server {
             Flavor::Builtin { hooks, .. } => {
                 hooks.create(tree, &self.context(call, resource))?;
                 call.warnings.extend((hooks.warnings)(tree, None));
-                (hooks.review)(tree, None, &self.context(call, resource))
+                Ok(())
             }
             Flavor::Custom { definition, version, .. } => {
                 let version = &definition.versions[*version];

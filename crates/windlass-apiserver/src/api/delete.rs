@@ -12,6 +12,7 @@ use super::options::dry_run;
 use super::registry::Resource;
 use super::response::Response;
 use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::codec::scalar::time::{self, Precision};
 use crate::codec::{self, Format};
 use crate::field::{Errors, Path};
@@ -53,7 +54,6 @@ impl Server {
         let found = self.store.get(&resource.storage, &target.namespace, &target.name).cloned();
         let object =
             found.ok_or_else(|| Status::not_found(&resource.group, &resource.plural, &target.name))?;
-        self.admit_delete(&resource, &target.name)?;
         self.foresee_end(call, &resource, std::slice::from_ref(&object))?;
         self.admit_end(call, &resource, &object, &options)?;
         match self.delete_object(call, &resource, &object, &options)? {
@@ -76,7 +76,6 @@ impl Server {
         let Selected { objects, metadata } = self.page_for_deletion(call, &resource, &filter)?;
         self.foresee_end(call, &resource, &objects)?;
         for object in &objects {
-            self.admit_delete(&resource, object.name())?;
             self.admit_end(call, &resource, object, &options)?;
         }
         for object in &objects {
@@ -85,7 +84,7 @@ impl Server {
         Ok(Response::tree(200, &call.output, &list_of(&resource, metadata, &objects)))
     }
 
-    /// Asks webhooks about the end of an object.
+    /// Asks everybody about the end of an object.
     fn admit_end(
         &self,
         call: &mut Call<'_>,
@@ -95,7 +94,9 @@ impl Server {
     ) -> Result<()> {
         let old = self.load(resource, object);
         options.check_preconditions(&old, resource)?;
-        self.review_delete(call, resource, &old, options.dry_run)
+        let write = Write::new(Operation::Delete, resource, Some(&old), options.dry_run);
+        self.admit(call, write, &mut Value::Null)?;
+        self.validate(call, write)
     }
 
     pub(super) fn delete_object(

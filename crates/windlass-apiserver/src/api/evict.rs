@@ -14,6 +14,7 @@ use super::registry::Resource;
 use super::response::Response;
 use super::route::Target;
 use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::codec;
 use crate::field::{Errors, Path};
 use crate::json::{at, object_entry, str_at};
@@ -47,7 +48,10 @@ impl Server {
         let mut body = super::decode::body(call, &evictions(call), write.validation)?;
         meta::wipe_system_fields(&mut body);
         place(&mut body, &pods, &call.target.namespace)?;
-        self.admit_create(&pods, &body)?;
+        // Webhooks would have to be shown the Eviction.
+        call.hooked = false;
+        let admitted = Write::new(Operation::Create, &pods, None, write.dry_run);
+        self.admit(call, admitted, &mut body)?;
         let mut eviction = asked(&body, call)?;
         let found = self.store.get(&pods.storage, &call.target.namespace, &call.target.name).cloned();
         let current = found.ok_or_else(|| Status::not_found("", "pods", &call.target.name))?;

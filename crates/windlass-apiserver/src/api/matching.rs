@@ -119,7 +119,7 @@ impl Authorizer for Asking<'_> {
         let attributes = match asked {
             Asked::Path(path) => Attributes::path(verb, path.as_str()),
             Asked::Resource(part) => Attributes::resource(verb, &part.group, &part.resource)
-                .sub(part.subresource.as_str())
+                .below(part.subresource.as_str())
                 .within(part.namespace.as_str())
                 .named(part.name.as_str()),
         };

@@ -10,8 +10,7 @@
 //! [`Step::Wait`], and goes on by [`Server::resume`]; what has to ask the outside (webhooks) comes back as
 //! [`Step::Call`], and goes on by [`Server::answered`]. The front waits, or asks.
 
-mod accounts;
-mod admission;
+pub mod admission;
 pub mod audit;
 mod authorize;
 mod bind;
@@ -54,7 +53,7 @@ mod watch;
 mod webhooks;
 mod yaml;
 
-pub use authorize::{Authorization, UnknownMode};
+pub use authorize::{Attributes, Authorization, UnknownMode};
 pub use config::Config;
 pub use conversion::{Known, Wanted};
 pub use list::ListBody;

@@ -75,16 +75,14 @@ impl Server {
         mut tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
-        self.admit(call, resource, &mut tree, Some(old))?;
         let write = Write::new(Operation::Update, resource, Some(old), dry_run);
-        self.mutate(call, write, &mut tree)?;
+        self.admit(call, write, &mut tree)?;
         self.confirm_no_escalation(call, resource, Some(old), &tree)?;
         self.check_revision(resource, old, &mut tree)?;
         restore(resource, &call.target.subresource, old, &mut tree);
         self.prepare_update(call, resource, old, &mut tree)?;
         managed::settle(old, &mut tree);
-        self.admit_signer(call, resource, old, &tree)?;
-        self.review(call, write.of(&tree))?;
+        self.validate(call, write.of(&tree))?;
         self.foresee_write(call, resource, &tree)?;
         if self.deletes_by_update(resource, old, &tree) {
             let last = self.seal(resource, tree, current.revision())?;
@@ -158,7 +156,7 @@ impl Server {
                 }
                 hooks.update(tree, old, &self.context(call, resource))?;
                 call.warnings.extend((hooks.warnings)(tree, Some(old)));
-                (hooks.review)(tree, Some(old), &self.context(call, resource))
+                Ok(())
             }
             Flavor::Custom { definition, version, .. } => {
                 let version = &definition.versions[*version];

@@ -5,10 +5,10 @@
 //! ```text
 //! decode  → default
 //!         → (field ownership)
-//! create  → admit → [`Hooks::create`]: begin, status reset, generation, prepare_create, validate_create
-//! update  → admit → [`Hooks::update`]: begin, immutable metadata, prepare_update, generation, validate_update
-//! /status →         [`Hooks::update_status`]: prepare_status, validate_status
-//!         → warnings → review → store → default
+//! create  → (admission) → [`Hooks::create`]: begin, status reset, generation, prepare_create, validate_create
+//! update  → (admission) → [`Hooks::update`]: begin, immutable metadata, prepare_update, generation, validate_update
+//! /status → (admission) → [`Hooks::update_status`]: prepare_status, validate_status
+//!         → warnings → (admission) → store → default
 //! ```
 //!
 //! Trees are canonical: pruned, and with quantities and times in their one form. Nothing here reads a clock or
@@ -94,6 +94,18 @@ pub trait World {
 
     /// All objects of a kind in a namespace, or everywhere if `namespace` is empty.
     fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value>;
+
+    /// What admission asks of a namespace with almost every write.
+    fn namespace(&self, name: &str) -> Option<Namespace<'_>>;
+}
+
+/// What is known of a namespace without reading it.
+#[derive(Clone, Debug)]
+pub struct Namespace<'a> {
+    /// Where in its life it is.
+    pub phase: &'a str,
+    /// Its labels.
+    pub labels: Vec<(&'a str, &'a str)>,
 }
 
 /// A server without any objects.
@@ -107,6 +119,10 @@ impl World for Nothing {
     fn list(&self, _: &str, _: &str, _: &str) -> Vec<Value> {
         Vec::new()
     }
+
+    fn namespace(&self, _: &str) -> Option<Namespace<'_>> {
+        None
+    }
 }
 
 /// What is particular to a kind.
@@ -119,8 +135,6 @@ pub struct Hooks {
     /// list from none, and a map that a default takes from elsewhere in the object is the same map.
     /// [`Context::noted`] brings it to the other hooks.
     pub notes: fn(&Value) -> bool,
-    /// What the admission plugins that are on by default do to the object; `None` is the old object at a create.
-    pub admit: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// Allocates what the server hands out, before the object is prepared; `None` is the old object at a create.
     pub begin: fn(&mut Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// What a name must look like.
@@ -148,8 +162,6 @@ pub struct Hooks {
     pub validate_update: fn(&Value, &Value, &Context<'_>, &mut Errors),
     /// Checks an update of the status.
     pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
-    /// What the admission plugins refuse, once the object is found valid; `None` is the old object at a create.
-    pub review: fn(&Value, Option<&Value>, &Context<'_>) -> Result<(), Status>,
     /// What an object without anything has all the same, as bookmarks show it: plain numbers of the real server's
     /// inner type are zero.
     pub blank: fn(&mut Value),
@@ -164,7 +176,6 @@ impl Hooks {
     pub const NONE: Hooks = Hooks {
         default: |_| {},
         notes: |_| false,
-        admit: |_, _, _| Ok(()),
         begin: |_, _, _| Ok(()),
         name: names::dns_subdomain,
         generation: Generation::NONE,
@@ -178,7 +189,6 @@ impl Hooks {
         validate_create: |_, _, _| {},
         validate_update: |_, _, _, _| {},
         validate_status: |_, _, _, _| {},
-        review: |_, _, _| Ok(()),
         blank: |_| {},
         inner_annotations: &[],
         warnings: |_, _| Vec::new(),

@@ -6,10 +6,9 @@ use super::check::{
     by_rule, cidr, domain_path, in_range, one_of, port_or_name, required, required_by, selector, text_by,
 };
 use super::generation::Generation;
-use super::tree::{each, existing, fill, get, has_empty, int, is_zero, list, set, sub, text, text_at};
+use super::tree::{each, existing, fill, get, has_empty, int, is_zero, list, set, sub, text};
 use super::{Context, Hooks, meta, names, warn};
 use crate::field::{Errors, Path};
-use crate::status::Status;
 
 /// The hooks of a networking kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -25,7 +24,6 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 
 const INGRESS: Hooks = Hooks {
     rechecks: &[meta::Check::Update, meta::Check::Whole],
-    admit: default_class,
     warnings: |ingress, old| {
         let set = ingress["metadata"]["annotations"].get(CLASS_ANNOTATION).is_some();
         match set && old.is_none() && get(&ingress["spec"], "ingressClassName").is_none() {
@@ -126,26 +124,6 @@ const IP_ADDRESS: Hooks = Hooks {
     },
     ..Hooks::NONE
 };
-
-/// DefaultIngressClass: the newest class that is marked as default.
-fn default_class(ingress: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    let old_way = text_at(ingress, &["metadata", "annotations", CLASS_ANNOTATION]);
-    let spec_class = ingress.pointer("/spec/ingressClassName").is_some_and(|class| !class.is_null());
-    if old.is_some() || spec_class || !old_way.is_empty() {
-        return Ok(());
-    }
-    let mut classes = context.world.list("networking.k8s.io", "IngressClass", "");
-    const MARK: &str = "ingressclass.kubernetes.io/is-default-class";
-    classes.retain(|class| text_at(class, &["metadata", "annotations", MARK]) == "true");
-    classes.sort_by(|a, b| {
-        let of = |class: &Value, field: &str| text_at(class, &["metadata", field]).to_owned();
-        of(b, "creationTimestamp").cmp(&of(a, "creationTimestamp")).then(of(a, "name").cmp(&of(b, "name")))
-    });
-    if let Some(class) = classes.first() {
-        set(sub(ingress, "spec"), "ingressClassName", text_at(class, &["metadata", "name"]));
-    }
-    Ok(())
-}
 
 fn validate_ingress(ingress: &Value, _: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&ingress["spec"], Path::Root.child("spec"));

@@ -7,7 +7,6 @@ use super::generation::Generation;
 use super::tree::{fill, flag, int, same, text_at};
 use super::{Context, Hooks, meta};
 use crate::field::{Errors, Path};
-use crate::status::Status;
 
 /// The hooks of a scheduling kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -24,7 +23,6 @@ const PRIORITY_CLASS: Hooks = Hooks {
         }
         meta::immutable(new, old, &Path::Root, "preemptionPolicy", errors);
     },
-    review: one_default,
     ..Hooks::NONE
 };
 
@@ -34,28 +32,6 @@ const USER_MAX: i64 = 1_000_000_000;
 /// The classes that the server itself makes, with their values.
 const SYSTEM: [(&str, i64); 2] =
     [("system-node-critical", 2 * USER_MAX + 1000), ("system-cluster-critical", 2 * USER_MAX)];
-
-/// Priority: only one class may be the default.
-fn one_default(class: &Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    if !flag(class, "globalDefault") {
-        return Ok(());
-    }
-    let name = text_at(class, &["metadata", "name"]);
-    let classes = context.world.list("scheduling.k8s.io", "PriorityClass", "");
-    let other = classes
-        .iter()
-        .filter(|class| flag(class, "globalDefault"))
-        .min_by_key(|class| int(class, "value"))
-        .map(|class| text_at(class, &["metadata", "name"]));
-    match other {
-        Some(other) if old.is_none() || other != name => {
-            let why =
-                format!("PriorityClass {other} is already marked as default. Only one default can exist");
-            Err(Status::forbidden(context.group, context.resource, name, &why))
-        }
-        _ => Ok(()),
-    }
-}
 
 fn validate(class: &Value, _: &Context<'_>, errors: &mut Errors) {
     let name = text_at(class, &["metadata", "name"]);

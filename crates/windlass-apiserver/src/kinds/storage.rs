@@ -131,12 +131,6 @@ const CAPACITY: Hooks = Hooks {
 
 const ATTRIBUTES_CLASS: Hooks = Hooks {
     rechecks: &[Check::Update, Check::Whole],
-    admit: |object, old, _| {
-        if old.is_none() {
-            core::storage::protect(object, "kubernetes.io/vac-protection");
-        }
-        Ok(())
-    },
     validate_create: |object, _, errors| {
         if required(object, "driverName", "", &Path::Root, errors) {
             let name = text(object, "driverName").to_lowercase();

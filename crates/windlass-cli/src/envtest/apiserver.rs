@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use windlass::Env;
+use windlass_apiserver::api::admission::{Plugins, UnknownPlugin};
 use windlass_apiserver::api::{Authorization, Config, Issuer};
 use windlass_apiserver::front::credentials::{self, Credentials, Serving};
 use windlass_apiserver::front::https::Https;
@@ -31,7 +32,8 @@ Flags:
       --bind-address ip                          Where to listen (default 0.0.0.0)
       --cert-dir string                          Where apiserver.crt and apiserver.key are (default \"/var/run/kubernetes\")
       --client-ca-file string                    The authority of client certificates
-      --disable-admission-plugins strings        ServiceAccount: pods get no tokens
+      --disable-admission-plugins strings        Admission plugins to do without, such as ServiceAccount
+      --enable-admission-plugins strings         Admission plugins to have besides, such as OwnerReferencesPermissionEnforcement
       --secure-port int                          Where to listen (default 6443)
       --service-account-issuer strings           Who issues tokens
       --service-account-signing-key-file string  The key that signs tokens: P-256, PKCS #8
@@ -122,7 +124,7 @@ async fn run(flags: &Flags) -> Result<(), Failure> {
         address: address.to_string(),
         client_ca,
         tokens: Some(tokens),
-        service_accounts: !flags.list("disable-admission-plugins").contains(&"ServiceAccount"),
+        plugins: plugins(flags)?,
         authorization: authorization(flags)?,
         ..Config::default()
     };
@@ -171,6 +173,14 @@ fn authorization(flags: &Flags) -> Result<Authorization, Failure> {
             "name RBAC or AlwaysAllow among the modes, the others are not there",
         )),
     }
+}
+
+/// The admission plugins: those of kube-apiserver, with some more and without others.
+fn plugins(flags: &Flags) -> Result<Plugins, Failure> {
+    let more = Plugins::default().with(flags.list("enable-admission-plugins"));
+    let unknown = |UnknownPlugin(name)| wrong("enable-admission-plugins", &name, "no such admission plugin");
+    let less = more.map_err(unknown)?.without(flags.list("disable-admission-plugins"));
+    less.map_err(|UnknownPlugin(name)| wrong("disable-admission-plugins", &name, "no such admission plugin"))
 }
 
 fn wrong(flag: &'static str, value: &str, expected: &'static str) -> Failure {

@@ -11,6 +11,7 @@ use windlass::client::{self, layered};
 use windlass::env::Task;
 use windlass::metrics::Metrics;
 use windlass_apiserver::api::Config;
+use windlass_apiserver::api::admission::Plugins;
 use windlass_apiserver::front::credentials::Credentials;
 use windlass_apiserver::front::durable::{self, Durable};
 use windlass_apiserver::front::https::Https;
@@ -61,7 +62,7 @@ impl Api {
             address: SocketAddr::new(FABRIC.into(), API_PORT).to_string(),
             client_ca: credentials.authority.clone(),
             tokens: Some(credentials.tokens()),
-            service_accounts: true,
+            plugins: Plugins::default(),
             ..Config::default()
         };
         let (ways, node_token) = (Ways::default(), format!("{:016x}{:016x}", env.random(), env.random()));

@@ -82,7 +82,7 @@ impl<'a> Attributes<'a> {
 
     /// The same, with a subresource.
     #[must_use]
-    pub fn sub(mut self, of: impl Into<Cow<'a, str>>) -> Attributes<'a> {
+    pub fn below(mut self, of: impl Into<Cow<'a, str>>) -> Attributes<'a> {
         if let Asked::Resource { subresource, .. } = &mut self.asked {
             *subresource = of.into();
         }

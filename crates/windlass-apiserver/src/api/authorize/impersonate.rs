@@ -139,12 +139,12 @@ impl Server {
                 return Err(forbidden(by, &asked(), &why));
             }
             let is_many = extra.values().map(Vec::len).sum::<usize>() >= MANY;
-            if is_many && self.decide(by, &asked().sub("*").named("*")).is_allowed() {
+            if is_many && self.decide(by, &asked().below("*").named("*")).is_allowed() {
                 return Ok(());
             }
         }
         for (key, values) in extra {
-            values.iter().try_for_each(|value| self.demand(by, &asked().sub(&**key).named(&**value)))?;
+            values.iter().try_for_each(|value| self.demand(by, &asked().below(&**key).named(&**value)))?;
         }
         Ok(())
     }

@@ -16,7 +16,6 @@ mod impersonate;
 mod policy;
 mod review;
 mod rule;
-mod signers;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,11 +36,10 @@ use super::user::User;
 use crate::status::Status;
 use crate::store::{EventType, Kind, Store};
 
-pub(super) use attributes::Attributes;
-use attributes::{Asked, Undetermined};
+use attributes::Undetermined;
+pub use attributes::{Asked, Attributes};
 pub(super) use impersonate::Ways;
 use policy::{Part, Policy, Verdict};
-pub(super) use signers::admit_subject;
 
 /// How requests are judged: kube-apiserver's `--authorization-mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +69,7 @@ impl FromStr for Authorization {
 }
 
 /// The group whose members may do everything.
-const MASTERS: &str = "system:masters";
+pub(super) const MASTERS: &str = "system:masters";
 pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// What the policy is made of.
@@ -217,7 +215,7 @@ fn is_cut_short(path: &str) -> bool {
 fn of_target<'a>(target: &'a Target, read: &'a Attributes<'_>) -> Attributes<'a> {
     let resource = &*target.resource;
     let subresource = target.subresource.split('/').next().unwrap_or_default();
-    let mut asked = Attributes::resource(&read.verb, &resource.group, &resource.plural).sub(subresource);
+    let mut asked = Attributes::resource(&read.verb, &resource.group, &resource.plural).below(subresource);
     let Asked::Resource { name, namespace, .. } = &read.asked else { return asked };
     asked = match target.name.as_str() {
         // A selector may have named it.

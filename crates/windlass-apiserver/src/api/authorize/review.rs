@@ -147,7 +147,7 @@ fn attributes(spec: &Value) -> Attributes<'_> {
     }
     let of = |field: &str| of("resourceAttributes", field);
     Attributes::resource(of("verb"), of("group"), of("resource"))
-        .sub(of("subresource"))
+        .below(of("subresource"))
         .named(of("name"))
         .within(of("namespace"))
 }

@@ -136,7 +136,7 @@ fn questions() -> impl Strategy<Value = Attributes<'static>> {
         select(vec!["", "default", "kube-public"]),
     );
     let resource = resource.prop_map(|(verb, group, resource, sub, name, namespace)| {
-        Attributes::resource(verb, group, resource).sub(sub).named(name).within(namespace)
+        Attributes::resource(verb, group, resource).below(sub).named(name).within(namespace)
     });
     let path = (select(vec!["get", "list"]), select(vec!["/metrics", "/logs/a/b", "/logs", "/x"]));
     prop_oneof![4 => resource, 1 => path.prop_map(|(verb, path)| Attributes::path(verb, path))]

@@ -44,9 +44,12 @@ static VALIDATING: LazyLock<Kind> =
 
 /// What is done to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub enum Operation {
+    /// It is made.
     Create,
+    /// It is changed.
     Update,
+    /// It is deleted.
     Delete,
 }
 
@@ -111,6 +114,24 @@ impl<'a> Write<'a> {
     }
 }
 
+/// Who has been asked in this round of admission, and who is to be asked once more in the next.
+#[derive(Default)]
+pub(super) struct Round {
+    is_second: bool,
+    has_changed: bool,
+    asked: Vec<bool>,
+    again: Vec<bool>,
+}
+
+impl Round {
+    /// Whether there is another round: a second one, if somebody changed something in the first.
+    pub fn goes_on(&mut self) -> bool {
+        let goes_on = self.has_changed && !self.is_second;
+        self.is_second = true;
+        goes_on
+    }
+}
+
 impl Server {
     /// Whether anybody has to be asked about anything.
     pub(super) fn has_webhooks(&self) -> bool {
@@ -118,21 +139,28 @@ impl Server {
     }
 
     /// Lets mutating hooks change an object.
-    pub(super) fn mutate(&self, call: &mut Call<'_>, write: Write<'_>, tree: &mut Value) -> Result<()> {
+    pub(super) fn mutate(
+        &self,
+        call: &mut Call<'_>,
+        write: Write<'_>,
+        tree: &mut Value,
+        round: &mut Round,
+    ) -> Result<()> {
         let hooks = self.hooks(&MUTATING, call, write);
-        // Who was asked before somebody else changed the object is asked once more, if it wants to be.
-        let (mut asked, mut again) = (vec![false; hooks.len()], vec![false; hooks.len()]);
+        let Round { is_second, has_changed, asked, again } = round;
+        asked.resize(hooks.len(), false);
+        again.resize(hooks.len(), false);
         for (at, hook) in hooks.iter().enumerate() {
+            if *is_second && !again[at] {
+                continue;
+            }
             let changed = self.change(call, write, hook, tree)?;
             if changed == Some(true) {
-                again.clone_from(&asked);
-            }
-            asked[at] = changed.is_some() && hook.reinvoked;
-        }
-        for (at, hook) in hooks.iter().enumerate() {
-            if again[at] && self.change(call, write, hook, tree)? == Some(true) {
+                // Who was asked before is asked once more, if it wants to be.
+                *has_changed = true;
                 (0..hooks.len()).filter(|other| *other != at).for_each(|other| again[other] |= asked[other]);
             }
+            asked[at] |= changed.is_some() && hook.reinvoked;
         }
         Ok(())
     }
@@ -194,19 +222,6 @@ impl Server {
             }
         }
         refusal.map_or(Ok(()), Err)
-    }
-
-    /// Asks all hooks about the end of an object.
-    pub(super) fn review_delete(
-        &self,
-        call: &mut Call<'_>,
-        resource: &Resource,
-        old: &Value,
-        dry_run: bool,
-    ) -> Result<()> {
-        let write = Write::new(Operation::Delete, resource, Some(old), dry_run);
-        self.mutate(call, write, &mut Value::Null)?;
-        self.review(call, write)
     }
 
     /// The hooks that a write may concern, in the order in which they are asked.

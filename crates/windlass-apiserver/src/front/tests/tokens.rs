@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::User;
+use crate::api::admission::Plugins;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
@@ -254,7 +255,7 @@ async fn the_key_of_the_tokens_is_told() {
 }
 
 fn admitting() -> ApiServer {
-    let config = Config { service_accounts: true, ..Config::default() };
+    let config = Config { plugins: Plugins::default(), ..Config::default() };
     ApiServer::start(Options { config, random: Random::from_seed(1), ..Options::default() })
 }
 

@@ -9,12 +9,10 @@ use crate::field::{Errors, Path, Reason};
 use crate::kinds::check::{by_rule, cidr, one_of, required};
 use crate::kinds::meta::Check;
 use crate::kinds::tree::{entries, get, list, same, set, sub, text};
-use crate::kinds::{Context, Hooks, names, warn};
-use crate::status::Status;
+use crate::kinds::{Hooks, names, warn};
 
 pub(super) const NODE: Hooks = Hooks {
     default,
-    admit,
     resets_status: false,
     warnings: |node, _| warnings(&node["spec"]),
     validate_create: |node, _, errors| validate(node, errors),
@@ -60,21 +58,6 @@ fn default(node: &mut Value) {
     if get(status, "allocatable").is_none() {
         set(status, "allocatable", capacity);
     }
-}
-
-/// TaintNodesByCondition: a new node takes no pods until it is found ready.
-fn admit(node: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Result<(), Status> {
-    const NOT_READY: &str = "node.kubernetes.io/not-ready";
-    if old.is_some() {
-        return Ok(());
-    }
-    let spec = sub(node, "spec");
-    let mut taints = list(spec, "taints").to_vec();
-    if !taints.iter().any(|taint| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule") {
-        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
-        set(spec, "taints", taints);
-    }
-    Ok(())
 }
 
 fn validate(node: &Value, errors: &mut Errors) {

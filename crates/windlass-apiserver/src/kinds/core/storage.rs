@@ -8,17 +8,14 @@ use crate::field::{Errors, Path};
 use crate::kinds::check::{one_of, quantity, required, selector, text_by};
 use crate::kinds::meta::{Check, IMMUTABLE_FIELD};
 use crate::kinds::names;
-use crate::kinds::pod::review;
 use crate::kinds::tree::{
-    entries, existing, fill, fill_zero, flag, get, is_zero, list, remove, restore, same, seconds, set, sub,
-    text, text_at,
+    entries, existing, fill, fill_zero, get, is_zero, list, remove, restore, same, seconds, set, sub, text,
+    text_at,
 };
 use crate::kinds::{Context, Hooks, warn};
-use crate::status::Status;
 
 pub(super) const VOLUME: Hooks = Hooks {
     default: default_volume,
-    admit: admit_volume,
     prepare_create: prepare_volume,
     prepare_status: time_of_phase,
     validate_create: |object, _, errors| {
@@ -40,7 +37,6 @@ pub(super) const VOLUME: Hooks = Hooks {
 pub(super) const CLAIM: Hooks = Hooks {
     rechecks: &[Check::Update, Check::Whole],
     default: default_claim,
-    admit: admit_claim,
     prepare_create: prepare_claim,
     warnings: |claim, _| claim_warnings(claim),
     prepare_update: |new, _, _| mirror_data_source(sub(new, "spec")),
@@ -48,13 +44,6 @@ pub(super) const CLAIM: Hooks = Hooks {
     validate_update: |new, old, _, errors| {
         validate_claim(new, errors);
         update_claim(new, old, errors);
-    },
-    review: |claim, old, context| {
-        if !context.subresource.is_empty() {
-            return Ok(());
-        }
-        review::review_claim(claim, context)?;
-        old.map_or(Ok(()), |old| allow_growth(claim, old, context))
     },
     ..Hooks::NONE
 };
@@ -100,73 +89,6 @@ fn mirror_data_source(spec: &mut Value) {
         }
         _ => {}
     }
-}
-
-/// StorageObjectInUseProtection.
-pub(crate) fn protect(object: &mut Value, finalizer: &str) {
-    let metadata = sub(object, "metadata");
-    let mut finalizers = list(metadata, "finalizers").to_vec();
-    if !finalizers.iter().any(|present| present == finalizer) {
-        finalizers.push(json!(finalizer));
-        set(metadata, "finalizers", finalizers);
-    }
-}
-
-fn admit_volume(object: &mut Value, old: Option<&Value>, _: &Context<'_>) -> Result<(), Status> {
-    if old.is_none() {
-        protect(object, "kubernetes.io/pv-protection");
-    }
-    Ok(())
-}
-
-fn admit_claim(object: &mut Value, old: Option<&Value>, context: &Context<'_>) -> Result<(), Status> {
-    if old.is_some() {
-        return Ok(());
-    }
-    protect(object, "kubernetes.io/pvc-protection");
-    let annotated = text_at(object, &["metadata", "annotations", STORAGE_CLASS]);
-    let named = object.pointer("/spec/storageClassName").is_some_and(|name| !name.is_null());
-    if annotated.is_empty()
-        && !named
-        && let Some(class) = default_class(context)
-    {
-        set(sub(object, "spec"), "storageClassName", class);
-    }
-    Ok(())
-}
-
-/// DefaultStorageClass: the newest class that is marked as default.
-fn default_class(context: &Context<'_>) -> Option<String> {
-    let marked = |class: &Value| {
-        ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"]
-            .iter()
-            .any(|key| text_at(class, &["metadata", "annotations", key]) == "true")
-    };
-    let mut classes = context.world.list("storage.k8s.io", "StorageClass", "");
-    classes.retain(marked);
-    // Newest first; of the same second the first name.
-    classes.sort_by(|a, b| {
-        let of = |class: &Value, field: &str| text_at(class, &["metadata", field]).to_owned();
-        of(b, "creationTimestamp").cmp(&of(a, "creationTimestamp")).then(of(a, "name").cmp(&of(b, "name")))
-    });
-    classes.first().map(|class| text_at(class, &["metadata", "name"]).to_owned())
-}
-
-/// PersistentVolumeClaimResize: a bound claim grows only if its class says that it can.
-fn allow_growth(claim: &Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
-    let size = |claim: &Value| claim.pointer("/spec/resources/requests/storage").and_then(quantity);
-    let bound = text_at(old, &["status", "phase"]) == "Bound";
-    if !bound || size(claim) <= size(old) {
-        return Ok(());
-    }
-    let class = text_at(claim, &["spec", "storageClassName"]);
-    let class = context.world.get("storage.k8s.io", "StorageClass", "", class);
-    if class.is_some_and(|class| flag(&class, "allowVolumeExpansion")) {
-        return Ok(());
-    }
-    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
-               support resize";
-    Err(Status::forbidden("", context.resource, text_at(claim, &["metadata", "name"]), why))
 }
 
 fn time_of_phase(new: &mut Value, old: &Value, context: &Context<'_>) {

@@ -6,21 +6,19 @@ use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{admit, defaults, qos, review, update, validate, warnings};
+use crate::kinds::pod::{defaults, qos, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 
 pub(super) const POD: Hooks = Hooks {
     rechecks: &[meta::Check::Update, meta::Check::Whole],
     default: defaults::pod,
-    admit: admit::admit,
     generation: Generation::SPEC,
     prepare_create: prepare_pod,
     prepare_update: update::prepare,
     prepare_status: keep_qos_class,
     validate_create: |pod, _, errors| validate::create(pod, errors),
     validate_update: update::validate,
-    review: review::review,
     validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
     warnings: |new, old| {
         if old.is_some() {

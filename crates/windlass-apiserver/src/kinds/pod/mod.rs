@@ -1,13 +1,11 @@
 //! Pods, and the pod templates inside other kinds.
 
-pub(crate) mod admit;
 pub(crate) mod conditions;
 mod containers;
 pub(crate) mod defaults;
 mod probes;
 pub(crate) mod qos;
 mod resources;
-pub(crate) mod review;
 pub(crate) mod update;
 pub(crate) mod validate;
 mod volumes;
