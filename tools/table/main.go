@@ -42,6 +42,10 @@ func run(recorded, out string) error {
 	if err != nil {
 		return err
 	}
+	inner, err := innerRows(served)
+	if err != nil {
+		return err
+	}
 	bootstrap, err := bootstrapRows(recorded)
 	if err != nil {
 		return err
@@ -59,6 +63,7 @@ func run(recorded, out string) error {
 	}
 	return firstError(
 		writeLines(filepath.Join(out, "types.jsonl"), types),
+		writeLines(filepath.Join(out, "inner.jsonl"), inner),
 		writeLines(filepath.Join(out, "docs.jsonl"), docs),
 		writeLines(filepath.Join(out, "resources.jsonl"), resources),
 		writeLines(filepath.Join(out, "groups.jsonl"), groupRows(served)),

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::check::{not_negative, one_of, quantity, required, required_by};
+use super::check::{by_rule, not_negative, one_of, quantity, required, required_by};
+use super::meta::NOT_NEGATIVE;
+use super::pod::container_resource_name;
 use super::tree::{fill, get, int, is_zero, list, set, sub, text};
-use super::{Context, Hooks, names};
+use super::{Hooks, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of an autoscaling kind.
@@ -14,8 +16,8 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
 
 const AUTOSCALER: Hooks = Hooks {
     default,
-    validate_create: validate,
-    validate_update: |new, _, context, errors| validate(new, context, errors),
+    validate_create: |new, _, errors| validate(new, None, errors),
+    validate_update: |new, old, _, errors| validate(new, Some(old), errors),
     validate_status: |new, _, _, errors| {
         let counts = ["currentReplicas", "desiredReplicas"];
         not_negative(&new["status"], &counts, &Path::Root.child("status"), errors);
@@ -60,7 +62,7 @@ fn default(autoscaler: &mut Value) {
     }
 }
 
-fn validate(autoscaler: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate(autoscaler: &Value, old: Option<&Value>, errors: &mut Errors) {
     let (spec, path) = (&autoscaler["spec"], Path::Root.child("spec"));
     let (least, most) = (int(spec, "minReplicas"), int(spec, "maxReplicas").unwrap_or(0));
     if let Some(least) = least.filter(|least| *least < 1) {
@@ -78,14 +80,11 @@ fn validate(autoscaler: &Value, _: &Context<'_>, errors: &mut Errors) {
             "must be greater than or equal to `minReplicas`",
         );
     }
-    let (target, at) = (&spec["scaleTargetRef"], path.child("scaleTargetRef"));
-    for field in ["kind", "name"] {
-        required_by(target, field, names::path_segment, &at, errors);
-    }
-    let version = text(target, "apiVersion");
-    if !version.contains('/') && text(target, "kind") != "ReplicationController" {
-        errors.invalid(&at.child("apiVersion"), &json!(version), "apiVersion must specify API group");
-    }
+    let target = &spec["scaleTargetRef"];
+    let before = old.map(|old| &old["spec"]["scaleTargetRef"]);
+    let grouped = text(target, "kind") != "ReplicationController";
+    let lenient = before.is_some_and(|before| version_fault(before, grouped).is_some());
+    reference(target, grouped, lenient, &path.child("scaleTargetRef"), errors);
     let metrics = path.child("metrics");
     for (index, metric) in list(spec, "metrics").iter().enumerate() {
         validate_metric(metric, &metrics.index(index), errors);
@@ -103,36 +102,101 @@ fn validate(autoscaler: &Value, _: &Context<'_>, errors: &mut Errors) {
     }
 }
 
+/// Checks a reference to an object of some version; what was wrong before (`lenient`) may stay so.
+fn reference(reference: &Value, grouped: bool, lenient: bool, path: &Path<'_>, errors: &mut Errors) {
+    for field in ["kind", "name"] {
+        required_by(reference, field, names::path_segment, path, errors);
+    }
+    if !lenient && let Some(fault) = version_fault(reference, grouped) {
+        errors.invalid(&path.child("apiVersion"), &json!(text(reference, "apiVersion")), &fault);
+    }
+}
+
+fn version_fault(reference: &Value, grouped: bool) -> Option<String> {
+    let version = text(reference, "apiVersion");
+    match version.matches('/').count() {
+        0 if grouped => Some("apiVersion must specify API group".to_owned()),
+        0 | 1 => None,
+        _ => Some(format!("unexpected GroupVersion string: {version}")),
+    }
+}
+
 fn validate_metric(metric: &Value, path: &Path<'_>, errors: &mut Errors) {
     required(metric, "type", "must specify a metric source type", path, errors);
     let kinds = ["ContainerResource", "External", "Object", "Pods", "Resource"];
     one_of(metric, "type", &kinds, path, errors);
-    let Some(kind) = kinds.iter().find(|kind| **kind == text(metric, "type")) else {
-        // The real server finds this twice.
-        errors.not_supported(&path.child("type"), &json!(text(metric, "type")), &kinds);
-        return;
-    };
-    let field = format!("{}{}", kind[..1].to_lowercase(), &kind[1..]);
-    let at = path.child(&field);
-    let Some(source) = get(metric, &field) else {
-        errors.required(&at, "must populate information for the given metric source");
-        return;
-    };
-    validate_target(&source["target"], &at.child("target"), errors);
-    if matches!(*kind, "Resource" | "ContainerResource") {
-        required(source, "name", "must specify a resource name", &at, errors);
-        let target = &source["target"];
-        match (get(target, "averageUtilization"), get(target, "averageValue")) {
-            (None, None) => errors.required(
-                &at.child("target").child("averageUtilization"),
-                "must set either a target raw value or a target utilization",
-            ),
-            (Some(_), Some(_)) => errors.forbidden(
-                &at.child("target").child("averageValue"),
-                "may not set both a target raw value and a target utilization",
-            ),
-            _ => {}
+    const FIELDS: [&str; 5] = ["object", "external", "pods", "resource", "containerResource"];
+    let present: Vec<&str> = FIELDS.into_iter().filter(|field| get(metric, field).is_some()).collect();
+    if let Some(field) = present.first() {
+        validate_source(field, &metric[*field], &path.child(field), errors);
+    }
+    let expected = match kinds.iter().find(|kind| **kind == text(metric, "type")) {
+        Some(kind) => {
+            let field = format!("{}{}", kind[..1].to_lowercase(), &kind[1..]);
+            if get(metric, &field).is_none() {
+                let detail = "must populate information for the given metric source";
+                errors.required(&path.child(&field), detail);
+            }
+            field
         }
+        None => {
+            // The real server finds this twice.
+            errors.not_supported(&path.child("type"), &json!(text(metric, "type")), &kinds);
+            String::new()
+        }
+    };
+    if present.len() != 1 {
+        for field in present.into_iter().filter(|field| *field != expected) {
+            errors.forbidden(&path.child(field), "must populate the given metric source only");
+        }
+    }
+}
+
+fn validate_source(kind: &str, source: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let target = &source["target"];
+    let (at, has) = (path.child("target"), |field: &str| get(target, field).is_some());
+    if kind == "object" {
+        reference(&source["describedObject"], false, false, &path.child("describedObject"), errors);
+    }
+    if matches!(kind, "object" | "external" | "pods") {
+        let (metric, at) = (&source["metric"], path.child("metric"));
+        if required(metric, "name", "must specify a metric name", &at, errors) {
+            by_rule(text(metric, "name"), names::path_segment, &at.child("name"), errors);
+        }
+    } else if required(source, "name", "must specify a resource name", path, errors)
+        && kind == "containerResource"
+    {
+        container_resource_name(text(source, "name"), &path.child("name"), errors);
+    }
+    if kind == "containerResource" && required(source, "container", "must specify a container", path, errors)
+    {
+        by_rule(text(source, "container"), names::dns_label, &path.child("container"), errors);
+    }
+    validate_target(target, &at, errors);
+    let (one, other, why, both) = match kind {
+        "object" => ("averageValue", "value", "must set either a target value or averageValue", None),
+        "external" => (
+            "averageValue",
+            "value",
+            "must set either a target value for metric or a per-pod target",
+            Some("may not set both a target value for metric and a per-pod target"),
+        ),
+        "pods" => ("averageValue", "averageValue", "must specify a positive target averageValue", None),
+        _ => (
+            "averageUtilization",
+            "averageValue",
+            "must set either a target raw value or a target utilization",
+            Some("may not set both a target raw value and a target utilization"),
+        ),
+    };
+    match (has(one), has(other)) {
+        (false, false) => errors.required(&at.child(one), why),
+        (true, true) => {
+            if let Some(both) = both {
+                errors.forbidden(&at.child(other), both);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -165,6 +229,11 @@ fn validate_rules(rules: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
     }
     one_of(rules, "selectPolicy", &["Disabled", "Max", "Min"], path, errors);
+    if let Some(tolerance) = get(rules, "tolerance")
+        && quantity(tolerance).is_some_and(|amount| amount.signum() < 0)
+    {
+        errors.invalid(&path.child("tolerance"), tolerance, NOT_NEGATIVE);
+    }
     let policies = path.child("policies");
     if list(rules, "policies").is_empty() {
         errors.required(&policies, "must specify at least one Policy");

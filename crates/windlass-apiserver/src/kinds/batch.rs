@@ -1,19 +1,22 @@
 //! Jobs and cron jobs.
 
 mod cron;
+mod policy;
 
 use serde_json::{Value, json};
 
-use super::check::{by_rule, is_valid_selector, matches, not_negative, one_of, required, selector};
+use super::check::{
+    by_rule, domain_path, is_valid_selector, matches, not_negative, one_of, required, selector,
+};
 use super::generation::Generation;
-use super::meta::{Check, immutable};
+use super::meta::{Check, immutable, immutable_of};
 use super::pod::{defaults, validate, warnings};
 use super::tree::{
-    at, each, existing, fill, fill_zero, flag, get, int, is_zero, list, restore, same, set, sub, text,
-    text_at,
+    at, each, existing, fill, fill_zero, flag, get, int, is_zero, list, remove, restore, same, set, sub,
+    text, text_at,
 };
-use super::{Context, Hooks, names};
-use crate::field::{Errors, Path, Reason};
+use super::{Context, Hooks, inner, names};
+use crate::field::{Errors, Path};
 
 /// The hooks of a batch kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -255,30 +258,32 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if get(spec, "maxFailedIndexes").is_some() && get(spec, "backoffLimitPerIndex").is_none() {
         errors.required(&path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified");
     }
-    one_of(spec, "completionMode", &["NonIndexed", "Indexed"], path, errors);
-    let indexed = text(spec, "completionMode") == "Indexed";
-    if indexed {
-        if get(spec, "completions").is_none() {
-            errors.required(&path.child("completions"), "when completion mode is Indexed");
-        }
-        success_policy(spec, path, errors);
-        if let (Some(failed), Some(all)) = (int(spec, "maxFailedIndexes"), int(spec, "completions"))
-            && failed > all
-        {
-            let detail = "must be less than or equal to completions";
-            errors.invalid(&path.child("maxFailedIndexes"), &json!(failed), detail);
-        }
-    } else if text(spec, "completionMode") == "NonIndexed" {
-        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
-            if let Some(value) = get(spec, field) {
-                errors.invalid(&path.child(field), value, "requires indexed completion mode");
-            }
-        }
-        if let Some(policy) = get(spec, "successPolicy") {
-            errors.invalid(&path.child("successPolicy"), policy, "requires indexed completion mode");
+    if let Some(manager) = get(spec, "managedBy").and_then(Value::as_str) {
+        domain_path(spec, "managedBy", path, errors);
+        if manager.len() > 63 {
+            errors.too_long(&path.child("managedBy"), 63);
         }
     }
-    failure_policy(spec, path, errors);
+    one_of(spec, "completionMode", &["NonIndexed", "Indexed"], path, errors);
+    match get(spec, "completionMode").map(|_| text(spec, "completionMode")) {
+        Some("Indexed") => indexed(spec, path, errors),
+        None | Some("NonIndexed") => {
+            for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+                if let Some(value) = get(spec, field) {
+                    errors.invalid(&path.child(field), value, "requires indexed completion mode");
+                }
+            }
+        }
+        Some(_) => {}
+    }
+    policy::failure(spec, path, errors);
+    match get(spec, "successPolicy") {
+        Some(policy) if text(spec, "completionMode") != "Indexed" => {
+            let shown = inner::shown("io.k8s.api.batch.v1.SuccessPolicy", policy);
+            errors.invalid(&path.child("successPolicy"), &shown, "requires indexed completion mode");
+        }
+        _ => policy::success(spec, path, errors),
+    }
     let replacements: &[&str] = match get(spec, "podFailurePolicy") {
         Some(_) => &["Failed"],
         None => &["Failed", "TerminatingOrFailed"],
@@ -300,75 +305,38 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn success_policy(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("successPolicy");
-    let path = path.child("rules");
-    for (index, rule) in list(&spec["successPolicy"], "rules").iter().enumerate() {
-        if get(rule, "succeededCount").is_none() && get(rule, "succeededIndexes").is_none() {
-            let detail = "at least one of succeededCount or succeededIndexes must be specified";
-            errors.required(&path.index(index), detail);
-        }
-        not_negative(rule, &["succeededCount"], &path.index(index), errors);
+/// The limits of a job that counts its pods.
+fn indexed(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const MANY: i64 = 100_000;
+    const FEWER: i64 = 10_000;
+    let (all, at_once) = (int(spec, "completions"), int(spec, "parallelism"));
+    let failed = int(spec, "maxFailedIndexes");
+    if all.is_none() {
+        errors.required(&path.child("completions"), "when completion mode is Indexed");
     }
-}
-
-fn failure_policy(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("podFailurePolicy");
-    let path = path.child("rules");
-    for (index, rule) in list(&spec["podFailurePolicy"], "rules").iter().enumerate() {
-        let at = path.index(index);
-        let action = text(rule, "action");
-        let actions = ["Count", "FailIndex", "FailJob", "Ignore"];
-        if action.is_empty() {
-            let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
-            errors.required(&at.child("action"), detail);
-        } else if action == "FailIndex" {
-            if get(spec, "backoffLimitPerIndex").is_none() {
-                let detail = "requires the backoffLimitPerIndex to be set";
-                errors.invalid(&at.child("action"), &json!(action), detail);
-            }
-        } else if !actions.contains(&action) {
-            errors.not_supported(&at.child("action"), &json!(action), &actions);
+    let mut at_most = |field: &str, value: Option<i64>, most: i64, why: &str| {
+        if let Some(value) = value.filter(|value| *value > most) {
+            let detail = format!("must be less than or equal to {most}{why}");
+            errors.invalid(&path.child(field), &json!(value), &detail);
         }
-        let codes = get(rule, "onExitCodes");
-        match (codes.is_some(), !list(rule, "onPodConditions").is_empty()) {
-            (true, false) | (false, true) => {}
-            (false, false) => errors.push(
-                Reason::Invalid,
-                &at,
-                "Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
-            ),
-            (true, true) => errors.push(
-                Reason::Invalid,
-                &at,
-                "Invalid value: specifying both OnExitCodes and OnPodConditions is not supported",
-            ),
-        }
-        if let Some(codes) = codes {
-            exit_codes(codes, &at.child("onExitCodes"), errors);
-        }
+    };
+    at_most("parallelism", at_once, MANY, " when completion mode is Indexed");
+    at_most("maxFailedIndexes", failed, MANY, "");
+    let many = all.is_some_and(|all| all > MANY) && get(spec, "backoffLimitPerIndex").is_some();
+    if many {
+        let why = " when completions are above 100000 and used with backoff limit per index";
+        at_most("parallelism", at_once, FEWER, why);
+        at_most("maxFailedIndexes", failed, FEWER, why);
     }
-}
-
-fn exit_codes(codes: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let operator = text(codes, "operator");
-    if operator.is_empty() {
-        errors.required(&path.child("operator"), "valid values: [\"In\" \"NotIn\"]");
-    } else if !matches!(operator, "In" | "NotIn") {
-        errors.not_supported(&path.child("operator"), &json!(operator), &["In", "NotIn"]);
+    if many && failed.is_none() {
+        let detail = "must be specified when completions is above 100000";
+        errors.required(&path.child("maxFailedIndexes"), detail);
     }
-    let at = path.child("values");
-    let values = list(codes, "values").iter().filter_map(Value::as_i64).collect::<Vec<_>>();
-    if values.is_empty() {
-        errors.invalid(&at, codes.get("values").unwrap_or(&Value::Null), "at least one value is required");
-    }
-    for (index, value) in values.iter().enumerate() {
-        if values[..index].contains(value) {
-            errors.duplicate(&at.index(index), &json!(value));
-        }
-    }
-    if !values.is_sorted() {
-        errors.invalid(&at, &codes["values"], "must be ordered");
+    if let (Some(failed), Some(all)) = (failed, all)
+        && failed > all
+    {
+        let detail = "must be less than or equal to completions";
+        errors.invalid(&path.child("maxFailedIndexes"), &json!(failed), detail);
     }
 }
 
@@ -386,38 +354,55 @@ fn validate_job_update(new: &Value, old: &Value, errors: &mut Errors) {
     }
     immutable(new, old, &path, "selector", errors);
     template_update(new, old, started, &path, errors);
-    for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
-    {
+    for field in ["completionMode", "backoffLimitPerIndex", "managedBy"] {
         immutable(new, old, &path, field, errors);
+    }
+    for (field, kind) in [("podFailurePolicy", "PodFailurePolicy"), ("successPolicy", "SuccessPolicy")] {
+        immutable_of(&format!("io.k8s.api.batch.v1.{kind}"), new, old, &path, field, errors);
     }
 }
 
 /// The template stays, but for a suspended job: there scheduling directives and resources may still change.
 fn template_update(new: &Value, old: &Value, started: bool, path: &Path<'_>, errors: &mut Errors) {
+    let (template, mut before) = (&new["template"], old["template"].clone());
     if !flag(old, "suspend") {
-        immutable(new, old, path, "template", errors);
+        immutable_of("io.k8s.api.core.v1.PodTemplateSpec", new, old, path, "template", errors);
         return;
     }
-    let (template, mut munged) = (&new["template"], old["template"].clone());
+    let after = &template["spec"];
+    let held = sub(&mut before, "spec");
     if !started {
-        for field in ["nodeSelector", "tolerations", "schedulingGates", "affinity"] {
-            restore(sub(&mut munged, "spec"), &template["spec"], field);
+        for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+            restore(held, after, field);
         }
-        restore(&mut munged, template, "metadata");
+        let node = after.pointer("/affinity/nodeAffinity").cloned();
+        match (get(after, "affinity").is_some(), existing(held, "affinity")) {
+            (false, Some(affinity)) => {
+                remove(affinity, "nodeAffinity");
+                if affinity.as_object().is_some_and(|left| left.is_empty()) {
+                    remove(held, "affinity");
+                }
+            }
+            (true, None) => set(held, "affinity", json!({"nodeAffinity": node})),
+            (true, Some(affinity)) => set(affinity, "nodeAffinity", json!(node)),
+            (false, None) => {}
+        }
     }
     for field in ["containers", "initContainers"] {
-        let resources =
-            list(&template["spec"], field).iter().map(|c| c.get("resources").cloned().unwrap_or(json!({})));
-        if let Some(containers) = munged.pointer_mut(&format!("/spec/{field}")).and_then(Value::as_array_mut)
-        {
-            for (container, resources) in containers.iter_mut().zip(resources) {
-                set(container, "resources", resources);
+        let Some(containers) = held.get_mut(field).and_then(Value::as_array_mut) else { continue };
+        if containers.len() != list(after, field).len() {
+            continue;
+        }
+        for (container, after) in containers.iter_mut().zip(list(after, field)) {
+            if text(container, "name") == text(after, "name") {
+                restore(container, after, "resources");
             }
         }
     }
-    if !same(munged.get("spec"), template.get("spec")) {
+    if !same(Some(held), Some(after)) {
         let at = path.child("template");
-        errors.invalid(&at.child("spec"), &template["spec"], super::meta::IMMUTABLE_FIELD);
+        let shown = inner::shown("io.k8s.api.core.v1.PodSpec", after);
+        errors.invalid(&at.child("spec"), &shown, super::meta::IMMUTABLE_FIELD);
     }
 }
 

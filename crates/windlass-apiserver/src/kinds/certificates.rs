@@ -138,17 +138,44 @@ fn validate(object: &Value, errors: &mut Errors) {
             errors.duplicate(&at.index(index), usage);
         }
     }
-    if required(spec, "signerName", "", &path, errors) {
-        let name = text(spec, "signerName");
-        let parts = name.split('/').collect::<Vec<_>>();
-        if parts.len() != 2 || !parts[0].contains('.') || parts[1].is_empty() {
-            let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-            errors.invalid(&path.child("signerName"), &json!(name), detail);
-        }
-    }
+    signer_name(text(spec, "signerName"), &path.child("signerName"), errors);
     if let Some(seconds) = int(spec, "expirationSeconds").filter(|seconds| *seconds < 600) {
         let detail = "may not specify a duration less than 600 seconds (10 minutes)";
         errors.invalid(&path.child("expirationSeconds"), &json!(seconds), detail);
+    }
+}
+
+/// The name of a signer: a domain and a path in it.
+pub(crate) fn signer_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
+    if name.is_empty() {
+        errors.required(path, "");
+        return;
+    }
+    let Some((domain, rest)) = name.split_once('/').filter(|(_, rest)| !rest.contains('/')) else {
+        let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+        errors.invalid(path, &json!(name), detail);
+        return;
+    };
+    if domain.len() > 253 {
+        errors.too_long(path, 253);
+    }
+    first_fault(domain, names::dns_label, path, errors);
+    if !domain.contains('.') {
+        let detail = "should be a domain with at least two segments separated by dots";
+        errors.invalid(path, &json!(domain), detail);
+    }
+    first_fault(rest, names::dns_subdomain, path, errors);
+    if name.len() > 571 {
+        errors.too_long(path, 571);
+    }
+}
+
+/// Of the parts between dots, only the first that breaks the rule is told.
+fn first_fault(text: &str, rule: names::Rule, path: &Path<'_>, errors: &mut Errors) {
+    if let Some(part) = text.split('.').find(|part| !rule(part).is_empty()) {
+        for fault in rule(part) {
+            errors.invalid(path, &json!(text), &format!("validating label {part:?}: {fault}"));
+        }
     }
 }
 

@@ -163,7 +163,7 @@ impl Block {
     }
 }
 
-/// A block of addresses of any family.
+/// A block of addresses of any family; one that is told badly is one all the same.
 pub(crate) fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<Block> {
     let parsed = value.split_once('/').and_then(|(address, prefix)| {
         let prefix = prefix.parse::<u32>().ok()?;
@@ -189,7 +189,7 @@ pub(crate) fn cidr(value: &str, path: &Path<'_>, errors: &mut Errors) -> Option<
         _ => "must not have leading 0s in IP or prefix length",
     };
     errors.invalid(path, &json!(value), detail);
-    None
+    Some(block)
 }
 
 /// A path within a domain: `acme.io/foo`.
@@ -230,9 +230,14 @@ pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
 
 /// A label selector is well formed.
 pub(crate) fn selector(holder: &Value, field: &str, path: &Path<'_>, errors: &mut Errors) {
-    let Some(selector) = get(holder, field) else { return };
-    let path = path.child(field);
-    meta::labels(selector, "matchLabels", &path, errors);
+    if let Some(selector) = get(holder, field) {
+        selector_at(selector, &path.child(field), errors);
+    }
+}
+
+/// A label selector is well formed; `path` is its own.
+pub(crate) fn selector_at(selector: &Value, path: &Path<'_>, errors: &mut Errors) {
+    meta::labels(selector, "matchLabels", path, errors);
     for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
         let path = path.child("matchExpressions");
         let path = path.index(index);

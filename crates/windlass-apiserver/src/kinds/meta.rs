@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::inner;
 use super::names::{self, Rule};
 use super::tree::{at, entries, flag, get, int, list, remove, restore, same, set, sub, text};
 use crate::field::{Errors, Path};
@@ -186,6 +187,21 @@ pub(crate) fn annotations(metadata: &Value, path: &Path<'_>, errors: &mut Errors
 pub(crate) fn immutable(new: &Value, old: &Value, path: &Path<'_>, field: &str, errors: &mut Errors) {
     if !same(new.get(field), old.get(field)) {
         errors.invalid(&path.child(field), new.get(field).unwrap_or(&Value::Null), IMMUTABLE_FIELD);
+    }
+}
+
+/// A field of a structure that must stay as it is: the refusal shows it as the real server does.
+pub(crate) fn immutable_of(
+    type_name: &str,
+    new: &Value,
+    old: &Value,
+    path: &Path<'_>,
+    field: &str,
+    errors: &mut Errors,
+) {
+    if !same(new.get(field), old.get(field)) {
+        let shown = get(new, field).map_or(Value::Null, |value| inner::shown(type_name, value));
+        errors.invalid(&path.child(field), &shown, IMMUTABLE_FIELD);
     }
 }
 

@@ -182,6 +182,30 @@ pub fn percent(text: &str) -> Vec<String> {
     vec![pattern(words, "[0-9]+%", &["1%", "93%"])]
 }
 
+/// The name of an HTTP header.
+pub fn header(text: &str) -> Vec<String> {
+    if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        return Vec::new();
+    }
+    let words = "a valid HTTP header must consist of alphanumeric characters or '-'";
+    vec![pattern(words, "[-A-Za-z0-9]+", &["X-Header-Name"])]
+}
+
+/// A domain in which a search looks for names: some have underscores.
+pub fn search_domain(text: &str) -> Vec<String> {
+    let mut faults = too_long(text, 253, "characters");
+    let is_part = |part: &str| is_label(&part.strip_prefix('_').unwrap_or(part).replace('_', "-"));
+    if !text.split('.').all(is_part) {
+        faults.push(pattern(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and \
+             must start and end with an alphanumeric character",
+            "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
+            &["example.com"],
+        ));
+    }
+    faults
+}
+
 /// The name of an environment variable.
 pub fn env_name(text: &str) -> Vec<String> {
     let bad = text.chars().any(|c| !c.is_ascii() || c.is_ascii_control() || c == '=');

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::check::{
-    by_rule, cidr, domain_path, in_range, one_of, port_or_name, required, required_by, selector, text_by,
+    by_rule, cidr, domain_path, in_range, one_of, port_or_name, required, required_by, selector, sloppy_ip,
+    text_by,
 };
 use super::generation::Generation;
 use super::tree::{each, existing, fill, get, has_empty, int, is_zero, list, set, sub, text};
-use super::{Context, Hooks, meta, names, warn};
+use super::{Context, Hooks, inner, meta, names, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of a networking kind.
@@ -34,8 +35,8 @@ const INGRESS: Hooks = Hooks {
         }
     },
     generation: Generation::SPEC,
-    validate_create: validate_ingress,
-    validate_update: |new, _, context, errors| validate_ingress(new, context, errors),
+    validate_create: |object, _, errors| validate_ingress(object, None, errors),
+    validate_update: |new, old, _, errors| validate_ingress(new, Some(old), errors),
     ..Hooks::NONE
 };
 
@@ -49,7 +50,11 @@ const INGRESS_CLASS: Hooks = Hooks {
     generation: Generation::SPEC,
     validate_create: validate_class,
     validate_update: |new, old, context, errors| {
-        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "controller", errors);
+        let of = |class: &Value| text(&class["spec"], "controller").to_owned();
+        if of(new) != of(old) {
+            let path = Path::Root.child("spec");
+            errors.invalid(&path.child("controller"), &json!(of(new)), meta::IMMUTABLE_FIELD);
+        }
         validate_class(new, context, errors);
     },
     ..Hooks::NONE
@@ -92,18 +97,64 @@ fn policy_warnings(spec: &Value) -> Vec<String> {
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
 const SERVICE_CIDR: Hooks = Hooks {
-    validate_create: |object, _, errors| {
-        let path = Path::Root.child("spec");
-        required(&object["spec"], "cidrs", "at least one CIDR required", &path, errors);
-        for (index, block) in list(&object["spec"], "cidrs").iter().filter_map(Value::as_str).enumerate() {
-            cidr(block, &path.child("cidrs").index(index), errors);
-        }
-    },
+    validate_create: |object, _, errors| validate_blocks(&object["spec"], errors),
     validate_update: |new, old, _, errors| {
-        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "cidrs", errors);
+        let (after, before) = (list(&new["spec"], "cidrs"), list(&old["spec"], "cidrs"));
+        let path = Path::Root.child("spec");
+        let path = path.child("cidrs");
+        match (before.len(), after.len()) {
+            (one, other) if one == other => {
+                for (index, (before, after)) in before.iter().zip(after).enumerate() {
+                    if before != after {
+                        errors.invalid(&path.index(index), after, meta::IMMUTABLE_FIELD);
+                    }
+                }
+            }
+            (1, 2) => {
+                if before[0] != after[0] {
+                    errors.invalid(&path.index(0), &after[0], meta::IMMUTABLE_FIELD);
+                }
+                validate_blocks(&new["spec"], errors);
+            }
+            _ => {
+                let shown = match new["spec"].get("cidrs") {
+                    Some(blocks) => blocks.clone(),
+                    None => Value::Null,
+                };
+                errors.invalid(&path, &shown, meta::IMMUTABLE_FIELD);
+            }
+        }
     },
     ..Hooks::NONE
 };
+
+fn validate_blocks(spec: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    let at = path.child("cidrs");
+    let blocks = list(spec, "cidrs");
+    if blocks.is_empty() {
+        errors.required(&at, "at least one CIDR required");
+        return;
+    }
+    if blocks.len() > 2 {
+        let shown = inner::shown("io.k8s.api.networking.v1.ServiceCIDRSpec", spec);
+        errors.invalid(&at, &shown, "may only hold up to 2 values");
+        return;
+    }
+    let widths = blocks
+        .iter()
+        .filter_map(Value::as_str)
+        .enumerate()
+        .map(|(index, block)| cidr(block, &at.index(index), errors).map(|block| block.width))
+        .collect::<Vec<_>>();
+    if let [Some(one), Some(other)] = widths[..]
+        && one == other
+    {
+        let detail =
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.invalid(&at, &spec["cidrs"], detail);
+    }
+}
 
 const IP_ADDRESS: Hooks = Hooks {
     rechecks: &[meta::Check::Whole, meta::Check::Update],
@@ -114,18 +165,22 @@ const IP_ADDRESS: Hooks = Hooks {
     validate_create: |object, _, errors| {
         let path = Path::Root.child("spec");
         if required(&object["spec"], "parentRef", "", &path, errors) {
-            let at = path.child("parentRef");
-            required(&object["spec"]["parentRef"], "resource", "", &at, errors);
-            required(&object["spec"]["parentRef"], "name", "", &at, errors);
+            let (parent, at) = (&object["spec"]["parentRef"], path.child("parentRef"));
+            text_by(parent, "group", names::dns_subdomain, &at, errors);
+            required_by(parent, "resource", names::path_segment, &at, errors);
+            required_by(parent, "name", names::path_segment, &at, errors);
+            text_by(parent, "namespace", names::path_segment, &at, errors);
         }
     },
     validate_update: |new, old, _, errors| {
-        meta::immutable(&new["spec"], &old["spec"], &Path::Root.child("spec"), "parentRef", errors);
+        let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+        let kind = "io.k8s.api.networking.v1.ParentReference";
+        meta::immutable_of(kind, new, old, &path, "parentRef", errors);
     },
     ..Hooks::NONE
 };
 
-fn validate_ingress(ingress: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_ingress(ingress: &Value, old: Option<&Value>, errors: &mut Errors) {
     let (spec, path) = (&ingress["spec"], Path::Root.child("spec"));
     if is_zero(spec.get("rules")) && get(spec, "defaultBackend").is_none() {
         errors.invalid(&path, &Value::Null, "either `defaultBackend` or `rules` must be specified");
@@ -143,8 +198,18 @@ fn validate_ingress(ingress: &Value, _: &Context<'_>, errors: &mut Errors) {
             let tls = tls.index(index);
             validate_host(host, &tls.child("hosts").index(host_index), errors);
         }
+        let all = path.child("tls");
+        text_by(tls, "secretName", names::dns_subdomain, &all.index(index), errors);
     }
-    text_by(spec, "ingressClassName", names::dns_subdomain, &path, errors);
+    if let Some(class) = get(spec, "ingressClassName").and_then(Value::as_str) {
+        by_rule(class, names::dns_subdomain, &path.child("ingressClassName"), errors);
+        let annotated = ingress["metadata"]["annotations"].get(CLASS_ANNOTATION);
+        if let Some(other) = annotated.filter(|other| old.is_none() && *other != class) {
+            let at = Path::Root.child("annotations");
+            let detail = "must match `ingressClassName` when both are specified";
+            errors.invalid(&at.child(CLASS_ANNOTATION), other, detail);
+        }
+    }
 }
 
 fn validate_host(host: &str, path: &Path<'_>, errors: &mut Errors) {
@@ -154,7 +219,7 @@ fn validate_host(host: &str, path: &Path<'_>, errors: &mut Errors) {
 
 fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
     let host = text(rule, "host");
-    if host.parse::<std::net::IpAddr>().is_ok() {
+    if sloppy_ip(host).is_some() {
         errors.invalid(&path.child("host"), &json!(host), "must be a DNS name, not an IP address");
     }
     if !host.is_empty() {
@@ -209,11 +274,7 @@ fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
         (Some(_), Some(_)) => {
             errors.invalid(path, &json!(""), "cannot set both resource and service backends")
         }
-        (Some(resource), None) => {
-            for field in ["kind", "name"] {
-                required_by(resource, field, names::path_segment, &path.child("resource"), errors);
-            }
-        }
+        (Some(resource), None) => typed_reference(resource, &path.child("resource"), errors),
         (None, Some(service)) => {
             required_by(service, "name", names::dns_label, &path.child("service"), errors);
             let port = &service["port"];
@@ -237,6 +298,16 @@ fn validate_backend(backend: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+/// A reference to an object of any group.
+fn typed_reference(reference: &Value, path: &Path<'_>, errors: &mut Errors) {
+    if let Some(group) = get(reference, "apiGroup").and_then(Value::as_str) {
+        by_rule(group, names::dns_subdomain, &path.child("apiGroup"), errors);
+    }
+    for field in ["kind", "name"] {
+        required_by(reference, field, names::path_segment, path, errors);
+    }
+}
+
 fn validate_class(class: &Value, _: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&class["spec"], Path::Root.child("spec"));
     if text(spec, "controller").len() > 250 {
@@ -245,15 +316,16 @@ fn validate_class(class: &Value, _: &Context<'_>, errors: &mut Errors) {
     domain_path(spec, "controller", &path, errors);
     if let Some(parameters) = get(spec, "parameters") {
         let path = path.child("parameters");
-        for field in ["kind", "name"] {
-            required_by(parameters, field, names::path_segment, &path, errors);
-        }
+        typed_reference(parameters, &path, errors);
         one_of(parameters, "scope", &["Cluster", "Namespace"], &path, errors);
         match text(parameters, "scope") {
-            "Namespace" => {
-                let detail = "`parameters.scope` is set to 'Namespace'";
-                required(parameters, "namespace", detail, &path, errors);
-            }
+            "Namespace" => match get(parameters, "namespace").and_then(Value::as_str) {
+                Some(name) => by_rule(name, names::dns_label, &path.child("namespace"), errors),
+                None => {
+                    let detail = "`parameters.scope` is set to 'Namespace'";
+                    errors.required(&path.child("namespace"), detail);
+                }
+            },
             "Cluster" if get(parameters, "namespace").is_some() => {
                 errors.forbidden(&path.child("namespace"), "`parameters.scope` is set to 'Cluster'");
             }

@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::check::{one_of, required, required_by};
 use super::generation::Generation;
-use super::tree::{each, entries, existing, fill, fill_zero, get, int, seconds, set, sub, text, text_at};
-use super::{Context, Hooks, meta, names, warn};
+use super::tree::{
+    each, entries, existing, fill, fill_zero, get, int, list, seconds, set, sub, text, text_at,
+};
+use super::{Context, Hooks, inner, meta, names, pod, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of a kind of one of the small groups.
@@ -33,15 +35,34 @@ const RUNTIME_CLASS: Hooks = Hooks {
         let messages = keys.filter_map(|key| warn::node_label(key));
         messages.map(|message| format!("scheduling.nodeSelector: {message}")).collect()
     },
-    validate_create: |object, _, errors| {
-        required_by(object, "handler", names::dns_label, &Path::Root, errors);
-    },
+    validate_create: |object, _, errors| validate_runtime_class(object, errors),
     validate_update: |new, old, _, errors| {
-        required_by(new, "handler", names::dns_label, &Path::Root, errors);
+        validate_runtime_class(new, errors);
         meta::immutable(new, old, &Path::Root, "handler", errors);
     },
     ..Hooks::NONE
 };
+
+fn validate_runtime_class(class: &Value, errors: &mut Errors) {
+    required_by(class, "handler", names::dns_label, &Path::Root, errors);
+    if let Some(overhead) = get(class, "overhead") {
+        pod::overhead(&json!({"overhead": overhead["podFixed"]}), "overhead", &Path::Root, errors);
+    }
+    let Some(scheduling) = get(class, "scheduling") else { return };
+    let path = Path::Root.child("scheduling");
+    meta::labels(scheduling, "nodeSelector", &path, errors);
+    pod::affinity::tolerations(scheduling, &path, errors);
+    let tolerations = list(scheduling, "tolerations");
+    let key = |toleration: &Value| {
+        ["key", "operator", "value", "effect"].map(|field| text(toleration, field).to_owned())
+    };
+    for (index, toleration) in tolerations.iter().enumerate() {
+        if tolerations[..index].iter().any(|other| key(other) == key(toleration)) {
+            let shown = inner::shown("io.k8s.api.core.v1.Toleration", toleration);
+            errors.duplicate(&path.child("tolerations").index(index), &shown);
+        }
+    }
+}
 
 const FLOW_SCHEMA: Hooks = Hooks {
     rechecks: &[meta::Check::Whole],

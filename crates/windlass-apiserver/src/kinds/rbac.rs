@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::check::{required, required_by};
+use super::check::{self, required, required_by};
 use super::tree::{each, fill_zero, is_zero, list, same, sub, text};
-use super::{Context, Hooks, meta, names};
+use super::{Context, Hooks, inner, meta, names};
 use crate::field::{Errors, Path};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -34,7 +34,8 @@ const BINDING: Hooks = Hooks {
     validate_update: |new, old, context, errors| {
         validate_binding(new, context, errors);
         if !same(new.get("roleRef"), old.get("roleRef")) {
-            errors.invalid(&Path::Root.child("roleRef"), &new["roleRef"], "cannot change roleRef");
+            let shown = inner::shown("io.k8s.api.rbac.v1.RoleRef", &new["roleRef"]);
+            errors.invalid(&Path::Root.child("roleRef"), &shown, "cannot change roleRef");
         }
     },
     ..Hooks::NONE
@@ -73,6 +74,14 @@ fn validate_role(role: &Value, context: &Context<'_>, errors: &mut Errors) {
         let path = Path::Root.child("aggregationRule");
         let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         required(rule, "clusterRoleSelectors", detail, &path, errors);
+        let path = path.child("clusterRoleSelectors");
+        for (index, selector) in list(rule, "clusterRoleSelectors").iter().enumerate() {
+            let at = path.index(index);
+            check::selector_at(selector, &at, errors);
+            if !check::is_valid_selector(selector) {
+                errors.invalid(&at, &Value::Null, "invalid label selector.");
+            }
+        }
     }
 }
 
@@ -83,7 +92,7 @@ fn validate_binding(binding: &Value, context: &Context<'_>, errors: &mut Errors)
     }
     let kinds: &[&str] = if context.namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     if !kinds.contains(&text(role, "kind")) {
-        errors.not_supported(&path.child("kind"), &role["kind"], kinds);
+        errors.not_supported(&path.child("kind"), &json!(text(role, "kind")), kinds);
     }
     required_by(role, "name", names::path_segment, &path, errors);
     for (index, subject) in list(binding, "subjects").iter().enumerate() {

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::codec::Quantity;
 use crate::field::{Errors, Path};
-use crate::kinds::Hooks;
 use crate::kinds::check::{by_rule, quantity};
-use crate::kinds::meta::{Check, IMMUTABLE_FIELD, NOT_NEGATIVE};
+use crate::kinds::meta::{Check, IMMUTABLE_FIELD};
 use crate::kinds::names;
-use crate::kinds::pod::{STANDARD_RESOURCES, container_resource_name, overcommits, resource_name};
+use crate::kinds::pod::{container_resource_name, overcommits, resource_name, value_of};
 use crate::kinds::tree::{each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
+use crate::kinds::{Hooks, inner};
 
 pub(super) const LIMIT_RANGE: Hooks = Hooks {
     default: |object| each(sub(object, "spec"), "limits", default_limit),
@@ -36,7 +36,8 @@ pub(super) const RESOURCE_QUOTA: Hooks = Hooks {
         };
         if scopes(new) != scopes(old) {
             let path = Path::Root.child("spec");
-            errors.invalid(&path.child("scopes"), &new["spec"]["scopes"], IMMUTABLE_FIELD);
+            let shown = new["spec"].get("scopes").cloned().unwrap_or(Value::Null);
+            errors.invalid(&path.child("scopes"), &shown, IMMUTABLE_FIELD);
         }
     },
     validate_status: |new, _, _, errors| validate_quota_status(new, errors),
@@ -196,34 +197,17 @@ fn validate_quota(quota: &Value, errors: &mut Errors) {
         let hard = path.child("hard");
         let at = hard.key(name);
         quota_name(name, &at, errors);
-        amount_of(name, amount, &at, errors);
+        value_of(name, amount, &at, errors);
     }
     scopes(spec, &path, errors);
+    scope_selector(spec, &path, errors);
 }
 
 fn quota_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
-    let unqualified =
-        !name.contains('/') && !STANDARD_RESOURCES.contains(&name) && !name.contains("hugepages-");
-    let faults = names::label_key(name);
-    for fault in &faults {
-        errors.invalid(path, &json!(name), fault);
-    }
-    if unqualified && faults.is_empty() {
-        errors.invalid(path, &json!(name), "must be a standard resource type or fully qualified");
-    }
-    if unqualified {
+    resource_name(name, path, errors);
+    let huge = ["hugepages-", "requests.hugepages-"].iter().any(|head| name.starts_with(head));
+    if !name.contains('/') && !QUOTA_RESOURCES.contains(&name) && !huge {
         errors.invalid(path, &json!(name), "must be a standard resource for quota");
-    }
-}
-
-/// An amount of a resource is not negative, and whole if the resource is counted.
-pub(super) fn amount_of(name: &str, amount: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let Some(value) = quantity(amount) else { return };
-    if value < Quantity::from_i64(0) {
-        errors.invalid(path, amount, NOT_NEGATIVE);
-    }
-    if counts_whole(name) && !value.is_whole() {
-        errors.invalid(path, amount, "must be an integer");
     }
 }
 
@@ -234,61 +218,125 @@ fn validate_quota_status(quota: &Value, errors: &mut Errors) {
             let amounts = status.child(field);
             let at = amounts.key(name);
             quota_name(name, &at, errors);
-            amount_of(name, amount, &at, errors);
+            value_of(name, amount, &at, errors);
         }
     }
 }
 
-fn counts_whole(name: &str) -> bool {
-    let counted = [
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    ];
-    counted.contains(&name) || name.starts_with("count/")
+const SCOPES: [&str; 7] = [
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
+    "VolumeAttributesClass",
+];
+
+/// Whether objects of a scope use a resource.
+fn fits(scope: &str, resource: &str) -> bool {
+    let compute = || {
+        let bare =
+            resource.strip_prefix("requests.").or(resource.strip_prefix("limits.")).unwrap_or(resource);
+        resource == "pods" || ["cpu", "memory"].contains(&bare)
+    };
+    match scope {
+        "BestEffort" => resource == "pods",
+        "VolumeAttributesClass" => ["persistentvolumeclaims", "requests.storage"].contains(&resource),
+        _ => !SCOPES.contains(&scope) || compute(),
+    }
+}
+
+/// How often a scope is applied to a resource that its objects do not use.
+fn misfits(spec: &Value, scope: &str) -> usize {
+    let limited = entries(spec, "hard").map(|(name, _)| name.as_str());
+    limited.filter(|name| QUOTA_RESOURCES.contains(name) && !fits(scope, name)).count()
+}
+
+fn conflicts(scopes: &[&str]) -> usize {
+    let pairs = [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")];
+    pairs.iter().filter(|(one, other)| scopes.contains(one) && scopes.contains(other)).count()
 }
 
 fn scopes(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    const KNOWN: [&str; 7] = [
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-    ];
     let path = path.child("scopes");
     let scopes = list(spec, "scopes").iter().filter_map(Value::as_str).collect::<Vec<_>>();
     for scope in &scopes {
-        if !KNOWN.contains(scope) {
+        if !SCOPES.contains(scope) {
             errors.invalid(&path, &spec["scopes"], "unsupported scope");
         }
-        for (name, _) in entries(spec, "hard") {
-            let fits = match *scope {
-                "BestEffort" => name == "pods",
-                "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" => {
-                    let compute = ["cpu", "memory", "ephemeral-storage"];
-                    let bare =
-                        name.strip_prefix("requests.").or(name.strip_prefix("limits.")).unwrap_or(name);
-                    name == "pods" || compute.contains(&bare)
-                }
-                _ => true,
-            };
-            if !fits && STANDARD_RESOURCES.contains(&name.as_str()) {
-                errors.invalid(&path, &spec["scopes"], "unsupported scope applied to resource");
-            }
+        for _ in 0..misfits(spec, scope) {
+            errors.invalid(&path, &spec["scopes"], "unsupported scope applied to resource");
         }
     }
-    for (one, other) in [("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")] {
-        if scopes.contains(&one) && scopes.contains(&other) {
-            errors.invalid(&path, &spec["scopes"], "conflicting scopes");
-        }
+    for _ in 0..conflicts(&scopes) {
+        errors.invalid(&path, &spec["scopes"], "conflicting scopes");
     }
 }
+
+fn scope_selector(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let Some(selector) = get(spec, "scopeSelector") else { return };
+    let path = path.child("scopeSelector");
+    let path = path.child("matchExpressions");
+    let expressions = list(selector, "matchExpressions");
+    for expression in expressions {
+        let (scope, operator) = (text(expression, "scopeName"), text(expression, "operator"));
+        if !SCOPES.contains(&scope) {
+            errors.invalid(&path.child("scopeName"), &json!(scope), "unsupported scope");
+        }
+        for _ in 0..misfits(spec, scope) {
+            let shown = inner::shown("io.k8s.api.core.v1.ScopeSelector", selector);
+            errors.invalid(&path, &shown, "unsupported scope applied to resource");
+        }
+        let at = path.child("operator");
+        let valued = ["PriorityClass", "VolumeAttributesClass"].contains(&scope);
+        if SCOPES.contains(&scope) && !valued && operator != "Exists" {
+            let detail = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, \
+                          ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, \
+                          ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+            errors.invalid(&at, &json!(operator), detail);
+        }
+        let values = list(expression, "values");
+        match operator {
+            "In" | "NotIn" if values.is_empty() => {
+                let detail =
+                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+                errors.required(&path.child("values"), detail);
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail =
+                    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+                errors.invalid(&path.child("values"), &expression["values"], detail);
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            _ => errors.invalid(&at, &json!(operator), "not a valid selector operator"),
+        }
+    }
+    let names = expressions.iter().map(|expression| text(expression, "scopeName")).collect::<Vec<_>>();
+    for _ in 0..conflicts(&names) {
+        errors.invalid(&path, spec.get("scopes").unwrap_or(&Value::Null), "conflicting scopes");
+    }
+}
+
+/// Resources that a quota may limit without a qualified name.
+const QUOTA_RESOURCES: [&str; 19] = [
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "requests.cpu",
+    "requests.memory",
+    "requests.storage",
+    "requests.ephemeral-storage",
+    "limits.cpu",
+    "limits.memory",
+    "limits.ephemeral-storage",
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "persistentvolumeclaims",
+    "configmaps",
+    "services.nodeports",
+    "services.loadbalancers",
+];

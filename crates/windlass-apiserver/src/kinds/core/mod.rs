@@ -7,6 +7,7 @@ mod namespace;
 mod node;
 pub(crate) mod service;
 mod service_rules;
+pub(crate) mod source;
 pub(crate) mod storage;
 pub(crate) mod volume;
 mod workload;

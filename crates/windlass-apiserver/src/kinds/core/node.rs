@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::limits::amount_of;
 use crate::field::{Errors, Path, Reason};
 use crate::kinds::check::{by_rule, cidr, one_of, required};
 use crate::kinds::meta::Check;
+use crate::kinds::pod::value_of;
 use crate::kinds::tree::{entries, get, list, same, set, sub, text};
 use crate::kinds::{Hooks, names, warn};
 
@@ -105,7 +105,7 @@ fn resources(node: &Value, errors: &mut Errors) {
     let status = Path::Root.child("status");
     for field in ["capacity", "allocatable"] {
         for (name, amount) in entries(&node["status"], field) {
-            amount_of(name, amount, &status.child(field).child(name), errors);
+            value_of(name, amount, &status.child(field).child(name), errors);
         }
     }
 }

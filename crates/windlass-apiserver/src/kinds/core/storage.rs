@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::volume;
+use super::{source, volume};
 use crate::codec::Quantity;
 use crate::field::{Errors, Path};
-use crate::kinds::check::{one_of, quantity, required, selector, text_by};
+use crate::kinds::check::{by_rule, one_of, quantity, required, selector, text_by};
 use crate::kinds::meta::{Check, IMMUTABLE_FIELD};
 use crate::kinds::names;
+use crate::kinds::pod::affinity;
 use crate::kinds::tree::{
     entries, existing, fill, fill_zero, get, is_zero, list, remove, restore, same, seconds, set, sub, text,
     text_at,
 };
-use crate::kinds::{Context, Hooks, warn};
+use crate::kinds::{Context, Hooks, diff, inner, warn};
 
 pub(super) const VOLUME: Hooks = Hooks {
     default: default_volume,
@@ -40,9 +41,9 @@ pub(super) const CLAIM: Hooks = Hooks {
     prepare_create: prepare_claim,
     warnings: |claim, _| claim_warnings(claim),
     prepare_update: |new, _, _| mirror_data_source(sub(new, "spec")),
-    validate_create: |object, _, errors| validate_claim(object, errors),
+    validate_create: |object, _, errors| validate_claim(object, None, errors),
     validate_update: |new, old, _, errors| {
-        validate_claim(new, errors);
+        validate_claim(new, Some(old), errors);
         update_claim(new, old, errors);
     },
     ..Hooks::NONE
@@ -117,17 +118,26 @@ fn access_modes(spec: &Value, detail: &str, path: &Path<'_>, errors: &mut Errors
             errors.not_supported(&path, mode, &MODES);
         }
     }
-    if modes.len() > 1 && modes.iter().any(|mode| mode == "ReadWriteOncePod") {
+    let others = |mode: &Value| mode != "ReadWriteOncePod" && MODES.iter().any(|known| mode == known);
+    if modes.iter().any(|mode| mode == "ReadWriteOncePod") && modes.iter().any(others) {
         errors.forbidden(&path, "may not use ReadWriteOncePod with other access modes");
     }
 }
 
-fn validate_claim(claim: &Value, errors: &mut Errors) {
-    claim_spec(&claim["spec"], &Path::Root.child("spec"), errors);
+fn validate_claim(claim: &Value, old: Option<&Value>, errors: &mut Errors) {
+    // A group that was there once is not looked at again, whatever it is.
+    let grouped = |old: &Value| {
+        ["dataSource", "dataSourceRef"].iter().any(|field| get(&old["spec"][field], "apiGroup").is_some())
+    };
+    spec_of_claim(&claim["spec"], !old.is_some_and(grouped), &Path::Root.child("spec"), errors);
 }
 
-/// Checks the spec of a claim, also of those in templates.
+/// Checks the spec of a claim in a template.
 pub(crate) fn claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    spec_of_claim(spec, true, path, errors);
+}
+
+fn spec_of_claim(spec: &Value, group_too: bool, path: &Path<'_>, errors: &mut Errors) {
     access_modes(spec, "at least 1 access mode is required", path, errors);
     selector(spec, "selector", path, errors);
     let at = path.child("resources");
@@ -139,16 +149,30 @@ pub(crate) fn claim_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
             }
         }
     }
-    for field in ["dataSource", "dataSourceRef"] {
-        if let Some(source) = get(spec, field) {
-            data_source(source, &path.child(field), errors);
-        }
-    }
     text_by(spec, "storageClassName", names::dns_subdomain, path, errors);
     one_of(spec, "volumeMode", &["Block", "Filesystem"], path, errors);
+    for field in ["dataSource", "dataSourceRef"] {
+        if let Some(source) = get(spec, field) {
+            data_source(source, group_too, &path.child(field), errors);
+        }
+    }
+    if let (Some(source), Some(reference)) = (get(spec, "dataSource"), get(spec, "dataSourceRef")) {
+        let same =
+            ["apiGroup", "kind", "name"].iter().all(|field| same(source.get(field), reference.get(field)));
+        let detail = match text(reference, "namespace").is_empty() {
+            false => "may not be specified when dataSourceRef.namespace is specified",
+            true if !same => "must match dataSourceRef",
+            true => "",
+        };
+        if !detail.is_empty() {
+            // The real server prints the path of the field in place of its value, and that prints as nothing.
+            errors.invalid(path, &json!({}), detail);
+        }
+    }
+    text_by(spec, "volumeAttributesClassName", names::dns_subdomain, path, errors);
 }
 
-fn data_source(source: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn data_source(source: &Value, group_too: bool, path: &Path<'_>, errors: &mut Errors) {
     required(source, "name", "", path, errors);
     required(source, "kind", "", path, errors);
     let kind = text(source, "kind");
@@ -157,41 +181,53 @@ fn data_source(source: &Value, path: &Path<'_>, errors: &mut Errors) {
             let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
             errors.invalid(path, &json!(kind), detail);
         }
-        _ => text_by(source, "apiGroup", names::dns_subdomain, path, errors),
+        _ if group_too => text_by(source, "apiGroup", names::dns_subdomain, path, errors),
+        _ => {}
     }
+    text_by(source, "namespace", names::dns_label, path, errors);
 }
 
 fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
     let path = Path::Root.child("spec");
     let (spec, old_spec) = (&new["spec"], &old["spec"]);
-    let mut munged = spec.clone();
+    let (mut after, mut before) = (spec.clone(), old_spec.clone());
     let bound = text_at(new, &["status", "phase"]) == "Bound";
     if text(old_spec, "volumeName").is_empty() {
-        restore(&mut munged, old_spec, "volumeName");
+        restore(&mut before, spec, "volumeName");
     }
     // A claim that was made before there was a default class may still get one.
     let class = |claim: &Value| claim.pointer("/spec/storageClassName").filter(|c| !c.is_null()).cloned();
-    let annotated = old.pointer("/metadata/annotations/volume.beta.kubernetes.io~1storage-class");
-    if class(old).is_none()
-        && class(new).is_some()
-        && annotated.is_none_or(|a| Some(a) == class(new).as_ref())
-    {
-        restore(&mut munged, old_spec, "storageClassName");
+    let annotated = |claim: &Value| claim["metadata"]["annotations"].get(STORAGE_CLASS).cloned();
+    let (was, is) = (annotated(old), annotated(new));
+    let unnamed = class(old).is_none() && class(new).is_some();
+    if unnamed && was.is_some() && was == class(new) && (is.is_none() || is == was) {
+        remove(&mut after, "storageClassName");
+    } else {
+        let shown = |value: &Option<Value>| value.clone().unwrap_or_else(|| json!(""));
+        if shown(&is) != shown(&was) {
+            let metadata = Path::Root.child("metadata");
+            let annotations = metadata.child("annotations");
+            errors.invalid(&annotations.child(STORAGE_CLASS), &shown(&is), IMMUTABLE_FIELD);
+        }
+        if unnamed && (was.is_none() || was == class(new)) {
+            restore(&mut after, old_spec, "storageClassName");
+        }
     }
     if bound {
         let held = old_spec.pointer("/resources/requests").cloned().unwrap_or_default();
-        if let Some(requests) = existing(&mut munged, "resources").and_then(|r| existing(r, "requests")) {
+        if let Some(requests) = existing(&mut after, "resources").and_then(|r| existing(r, "requests")) {
             restore(requests, &held, "storage");
         }
-        restore(&mut munged, old_spec, "volumeAttributesClassName");
+        restore(&mut after, old_spec, "volumeAttributesClassName");
     }
-    mirror_data_source(&mut munged);
-    let mut before = old_spec.clone();
+    mirror_data_source(&mut after);
     mirror_data_source(&mut before);
-    if !same(Some(&munged), Some(&before)) {
+    if !same(Some(&after), Some(&before)) {
+        let shown = |spec: &Value| inner::shown("io.k8s.api.core.v1.PersistentVolumeClaimSpec", spec);
+        let changes = diff::unified(&shown(&before), &shown(&after));
         let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for \
                       bound claims";
-        errors.forbidden(&path, detail);
+        errors.forbidden(&path, &format!("{detail}\n{changes}"));
     }
     let nothing = Quantity::from_i64(0);
     let size = |value: Option<&Value>| value.and_then(quantity).unwrap_or_else(|| nothing.clone());
@@ -204,6 +240,18 @@ fn update_claim(new: &Value, old: &Value, errors: &mut Errors) {
     }
     if !same(spec.get("volumeMode"), old_spec.get("volumeMode")) {
         errors.invalid(&Path::Root.child("volumeMode"), &spec["volumeMode"], IMMUTABLE_FIELD);
+    }
+    let held = old.pointer("/status/currentVolumeAttributesClassName").filter(|class| !class.is_null());
+    let class = spec.get("volumeAttributesClassName");
+    if held.is_some() && !same(class, old_spec.get("volumeAttributesClassName")) {
+        let to = match class {
+            None => "nil",
+            Some(class) if class == "" => "empty string",
+            Some(_) => return,
+        };
+        let detail =
+            format!("update to {to} is forbidden when status.currentVolumeAttributesClassName is not nil");
+        errors.forbidden(&path.child("volumeAttributesClassName"), &detail);
     }
 }
 
@@ -244,41 +292,76 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
         errors.not_supported(&path.child("capacity"), capacity.unwrap_or(&Value::Null), &["storage"]);
     }
     for (name, amount) in entries(spec, "capacity") {
-        if quantity(amount).is_some_and(|amount| amount.signum() != 1) {
-            errors.invalid(&path.child("capacity").key(name), amount, "must be greater than zero");
+        let at = path.child("capacity");
+        let at = at.key(name);
+        let Some(value) = quantity(amount) else { continue };
+        if value.as_i64().is_some_and(|whole| whole < 0) {
+            errors.invalid(&at, &json!(value.as_i64()), "must be a valid resource quantity");
+        }
+        if value.signum() != 1 {
+            errors.invalid(&at, amount, "must be greater than zero");
         }
     }
     one_of(spec, "persistentVolumeReclaimPolicy", &["Delete", "Recycle", "Retain"], &path, errors);
+    if let Some(affinity) = get(spec, "nodeAffinity") {
+        let at = path.child("nodeAffinity");
+        match get(affinity, "required") {
+            Some(selector) => affinity::node_selector(selector, &at.child("required"), errors),
+            None => errors.required(&at.child("required"), "must specify required node constraints"),
+        }
+    }
     let mut sources = SOURCES.iter().filter(|source| get(spec, source).is_some());
     match sources.next() {
         None => errors.required(&path, "must specify a volume type"),
-        Some(&"hostPath") if text_at(spec, &["hostPath", "path"]).is_empty() => {
-            errors.required(&path.child("hostPath").child("path"), "");
-        }
-        Some(&"nfs") => {
-            let at = path.child("nfs");
-            required(&spec["nfs"], "server", "", &at, errors);
-            required(&spec["nfs"], "path", "", &at, errors);
-            let directory = text_at(spec, &["nfs", "path"]);
-            if !directory.starts_with('/') {
-                errors.invalid(&at.child("path"), &json!(directory), "must be an absolute path");
+        Some(kind) => {
+            let at = path.child(kind);
+            source::plugin(kind, &spec[*kind], true, &at, errors);
+            if *kind == "iscsi" {
+                portal(object, &at, errors);
+            }
+            if *kind == "local" && get(spec, "nodeAffinity").is_none() {
+                errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");
             }
         }
-        Some(&"local") if get(spec, "nodeAffinity").is_none() => {
-            errors.required(&path.child("nodeAffinity"), "Local volume requires node affinity");
-        }
-        Some(_) => {}
     }
     for more in sources {
         errors.forbidden(&path.child(more), "may not specify more than 1 volume type");
     }
     let recycled = text(spec, "persistentVolumeReclaimPolicy") == "Recycle";
-    if recycled && text_at(spec, &["hostPath", "path"]) == "/" {
+    if recycled && is_root(text_at(spec, &["hostPath", "path"])) {
         let detail = "may not be 'recycle' for a hostPath mount of '/'";
         errors.forbidden(&path.child("persistentVolumeReclaimPolicy"), detail);
     }
     text_by(spec, "storageClassName", names::dns_subdomain, &path, errors);
     one_of(spec, "volumeMode", &["Block", "Filesystem"], &path, errors);
+    if get(spec, "volumeAttributesClassName").is_some() {
+        let at = path.child("volumeAttributesClassName");
+        match text(spec, "volumeAttributesClassName") {
+            "" => errors.required(&at, "an empty string is disallowed"),
+            class => by_rule(class, names::dns_subdomain, &at, errors),
+        }
+        if get(spec, "csi").is_none() {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            errors.required(&path.child("csi"), detail);
+        }
+    }
+}
+
+/// A volume and its portal share a name of limited length with whoever opens it.
+fn portal(volume: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let source = &volume["spec"]["iscsi"];
+    let portal = text(source, "targetPortal");
+    let length = text_at(volume, &["metadata", "name"]).len() + 1 + portal.len();
+    if get(source, "initiatorName").is_some() && length > 64 {
+        let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
+                      iscsi.initiatorName is specified.";
+        errors.invalid(&path.child("targetportal"), &json!(portal), detail);
+    }
+}
+
+/// Whether a path is the root, however it is written.
+fn is_root(path: &str) -> bool {
+    path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "." | ".."))
 }
 
 /// Most sorts of volumes take no options from the annotation that was once the way to give them.
@@ -360,11 +443,39 @@ fn annotation_warning(object: &Value, key: &str, why: &str, out: &mut Vec<String
 
 fn update_volume(new: &Value, old: &Value, errors: &mut Errors) {
     let (new, old) = (&new["spec"], &old["spec"]);
-    if SOURCES.iter().any(|source| !same(new.get(source), old.get(source))) {
-        let detail = "spec.persistentvolumesource is immutable after creation";
-        errors.forbidden(&Path::Root.child("spec").child("persistentvolumesource"), detail);
+    let of = |spec: &Value| {
+        let present = SOURCES.iter().filter_map(|kind| Some(((*kind).to_owned(), get(spec, kind)?.clone())));
+        Value::Object(present.collect())
+    };
+    let (mut after, before) = (of(new), of(old));
+    // A secret for growing may be given later.
+    const EXPAND: &str = "controllerExpandSecretRef";
+    if let Some(csi) = existing(&mut after, "csi")
+        && get(&before, "csi").is_some_and(|before| get(before, EXPAND).is_none())
+    {
+        remove(csi, EXPAND);
+    }
+    if !same(Some(&after), Some(&before)) {
+        let shown = |source: &Value| inner::shown("io.k8s.api.core.v1.PersistentVolumeSource", source);
+        let changes = diff::unified(&shown(&before), &shown(&after));
+        let detail = format!("spec.persistentvolumesource is immutable after creation\n{changes}");
+        errors.forbidden(&Path::Root.child("spec").child("persistentvolumesource"), &detail);
     }
     if !same(new.get("volumeMode"), old.get("volumeMode")) {
         errors.invalid(&Path::Root.child("volumeMode"), &new["volumeMode"], IMMUTABLE_FIELD);
+    }
+    if get(old, "nodeAffinity").is_some() && !same(new.get("nodeAffinity"), old.get("nodeAffinity")) {
+        let shown = match get(new, "nodeAffinity") {
+            Some(affinity) => inner::shown("io.k8s.api.core.v1.VolumeNodeAffinity", affinity),
+            None => Value::Null,
+        };
+        let detail = format!("{IMMUTABLE_FIELD}, except for updating from beta label to GA");
+        errors.invalid(&Path::Root.child("nodeAffinity"), &shown, &detail);
+    }
+    let class = |spec: &Value| get(spec, "volumeAttributesClassName").is_some();
+    if class(old) && !class(new) {
+        let path = Path::Root.child("spec");
+        let detail = "update from non-nil value to nil is forbidden";
+        errors.forbidden(&path.child("volumeAttributesClassName"), detail);
     }
 }

@@ -1,18 +1,26 @@
 //! Containers of a pod spec.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{probes, resources};
+use super::{Scene, env, mounts, probes, resources, security};
 use crate::field::{Errors, Path};
-use crate::kinds::check::{by_rule, in_range, not_found, one_of, required, required_by, text_by, within};
+use crate::kinds::check::{in_range, not_found, one_of, required, required_by, text_by};
 use crate::kinds::names;
-use crate::kinds::tree::{flag, get, int, is_zero, list, text};
+use crate::kinds::tree::{get, int, is_zero, list, text};
 
-/// Checks all containers; `mounted` are the names of the volumes.
-pub(super) fn validate(spec: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, errors: &mut Errors) {
-    let grace = int(spec, "terminationGracePeriodSeconds").unwrap_or(0);
+/// Volumes of the pod, by name.
+type Volumes<'a> = BTreeMap<&'a str, &'a Value>;
+
+/// Checks all containers.
+pub(super) fn validate(
+    spec: &Value,
+    volumes: &Volumes<'_>,
+    scene: &Scene<'_>,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
     let regular = list(spec, "containers");
     let at = path.child("containers");
     if regular.is_empty() {
@@ -21,79 +29,132 @@ pub(super) fn validate(spec: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, 
     let mut names = BTreeSet::new();
     for (index, container) in regular.iter().enumerate() {
         let path = at.index(index);
-        common(container, mounted, &path, errors);
-        unique_name(container, &mut names, &path, errors);
-        probes::validate(container, grace, &path, errors);
+        common(container, volumes, scene, &path, errors);
+        if !names.insert(text(container, "name")) {
+            errors.duplicate(&path.child("name"), &container["name"]);
+        }
+        probes::validate(container, scene, &path, errors);
+        restart_policy(container, &path, errors);
     }
     host_ports(regular, &at, errors);
-    if flag(spec, "hostNetwork") {
-        host_network_ports(regular, &at, errors);
-    }
-    let at = path.child("initContainers");
-    for (index, container) in list(spec, "initContainers").iter().enumerate() {
-        let path = at.index(index);
-        common(container, mounted, &path, errors);
-        unique_name(container, &mut names, &path, errors);
-        one_of(container, "restartPolicy", &["Always", "Never", "OnFailure"], &path, errors);
-        match text(container, "restartPolicy") {
-            "Always" => probes::validate(container, grace, &path, errors),
-            _ => {
-                for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
-                    if get(container, field).is_some() {
-                        let detail = "may not be set for init containers without restartPolicy=Always";
-                        errors.forbidden(&path.child(field), detail);
-                    }
-                }
-            }
-        }
-    }
-    let at = path.child("ephemeralContainers");
-    for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
-        let path = at.index(index);
-        common(container, mounted, &path, errors);
-        unique_name(container, &mut names, &path, errors);
-        let target = text(container, "targetContainerName");
-        let others = regular.iter().chain(list(spec, "initContainers"));
-        if !target.is_empty() && !others.into_iter().any(|other| text(other, "name") == target) {
-            not_found(target, &path.child("targetContainerName"), errors);
-        }
-        for field in ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"] {
-            if !is_zero(container.get(field)) {
-                errors.forbidden(&path.child(field), "cannot be set for an Ephemeral Container");
-            }
-        }
-    }
+    initial(spec, volumes, scene, &mut names, path, errors);
+    ephemeral(spec, volumes, scene, path, errors);
 }
 
-fn unique_name<'a>(
-    container: &'a Value,
+fn initial<'a>(
+    spec: &'a Value,
+    volumes: &Volumes<'_>,
+    scene: &Scene<'_>,
     names: &mut BTreeSet<&'a str>,
     path: &Path<'_>,
     errors: &mut Errors,
 ) {
-    let name = text(container, "name");
-    if !name.is_empty() && !names.insert(name) {
-        errors.duplicate(&path.child("name"), &json!(name));
+    let at = path.child("initContainers");
+    for (index, container) in list(spec, "initContainers").iter().enumerate() {
+        let path = at.index(index);
+        common(container, volumes, scene, &path, errors);
+        restart_policy(container, &path, errors);
+        let name = text(container, "name");
+        if names.contains(name) {
+            errors.duplicate(&path.child("name"), &json!(name));
+        } else if !name.is_empty() {
+            names.insert(name);
+        }
+        // The real server counts the ports of each by itself, and calls it the first.
+        host_ports(std::slice::from_ref(container), &at, errors);
+        let sidecar = text(container, "restartPolicy") == "Always";
+        if sidecar {
+            probes::validate(container, scene, &path, errors);
+            continue;
+        }
+        for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+            if get(container, field).is_some() {
+                let detail = "may not be set for init containers without restartPolicy=Always";
+                errors.forbidden(&path.child(field), detail);
+            }
+        }
+        for (index, policy) in list(container, "resizePolicy").iter().enumerate() {
+            if text(policy, "restartPolicy") == "RestartContainer" {
+                let at = path.child("resizePolicy");
+                let at = at.index(index);
+                let detail = "must not be set to 'RestartContainer' for non-sidecar initContainers";
+                errors.invalid(&at.child("restartPolicy"), &policy["restartPolicy"], detail);
+            }
+        }
     }
 }
 
-fn common(container: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, errors: &mut Errors) {
+fn ephemeral(spec: &Value, volumes: &Volumes<'_>, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
+    const NOT_HERE: &str = "cannot be set for an Ephemeral Container";
+    let others: BTreeSet<&str> = list(spec, "containers")
+        .iter()
+        .chain(list(spec, "initContainers"))
+        .map(|container| text(container, "name"))
+        .collect();
+    let mut names = others.clone();
+    let at = path.child("ephemeralContainers");
+    for (index, container) in list(spec, "ephemeralContainers").iter().enumerate() {
+        let path = at.index(index);
+        common(container, volumes, scene, &path, errors);
+        trimmed_image(container, &path, errors);
+        if !names.insert(text(container, "name")) {
+            errors.duplicate(&path.child("name"), &container["name"]);
+        }
+        let target = text(container, "targetContainerName");
+        if !target.is_empty() && !others.contains(target) {
+            not_found(target, &path.child("targetContainerName"), errors);
+        }
+        for field in [
+            "ports",
+            "resources",
+            "resizePolicy",
+            "restartPolicy",
+            "restartPolicyRules",
+            "livenessProbe",
+            "readinessProbe",
+            "startupProbe",
+            "lifecycle",
+        ] {
+            let empty = match container.get(field) {
+                Some(Value::Object(map)) if field == "resources" => map.is_empty(),
+                value => is_zero(value),
+            };
+            if !empty {
+                errors.forbidden(&path.child(field), NOT_HERE);
+            }
+        }
+        for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+            for field in ["subPath", "subPathExpr"] {
+                if !text(mount, field).is_empty() {
+                    let mounts = path.child("volumeMounts");
+                    errors.forbidden(&mounts.index(index).child(field), NOT_HERE);
+                }
+            }
+        }
+    }
+}
+
+/// A pod's image is not padded; that of a template may be.
+pub(super) fn trimmed_image(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let image = text(container, "image");
+    if image.trim() != image {
+        let detail = "must not have leading or trailing whitespace";
+        errors.invalid(&path.child("image"), &json!(image), detail);
+    }
+}
+
+fn common(container: &Value, volumes: &Volumes<'_>, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
     required_by(container, "name", names::dns_label, path, errors);
     required(container, "image", "", path, errors);
     one_of(container, "terminationMessagePolicy", &["File", "FallbackToLogsOnError"], path, errors);
     ports(container, path, errors);
-    env(container, path, errors);
-    mounts(container, mounted, path, errors);
+    env::validate(container, path, errors);
+    mounts::validate(container, volumes, path, errors);
     one_of(container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path, errors);
-    resources::validate(container, path, errors);
+    resources::of_container(container, scene, path, errors);
+    resize_policy(container, scene, path, errors);
     if let Some(context) = get(container, "securityContext") {
-        let path = path.child("securityContext");
-        within(context, "runAsUser", 0, i64::from(i32::MAX), &path, errors);
-        within(context, "runAsGroup", 0, i64::from(i32::MAX), &path, errors);
-        if flag(context, "privileged") && context.get("allowPrivilegeEscalation") == Some(&json!(false)) {
-            let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-            errors.invalid(&path, context, detail);
-        }
+        security::container(context, scene.host_users, &path.child("securityContext"), errors);
     }
 }
 
@@ -122,14 +183,16 @@ fn ports(container: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// On the network of the host, a container's port is the host's.
-fn host_network_ports(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
-    for (index, container) in containers.iter().enumerate() {
+pub(super) fn host_network_ports(spec: &Value, is_pod: bool, path: &Path<'_>, errors: &mut Errors) {
+    for (index, container) in list(spec, "containers").iter().enumerate() {
         for (port_index, port) in list(container, "ports").iter().enumerate() {
-            if int(port, "hostPort").unwrap_or(0) != int(port, "containerPort").unwrap_or(0) {
+            let number = int(port, "hostPort").unwrap_or(0);
+            if (is_pod || number != 0) && number != int(port, "containerPort").unwrap_or(0) {
+                let path = path.child("containers");
                 let path = path.index(index);
                 let path = path.child("ports");
                 let detail = "must match `containerPort` when `hostNetwork` is true";
-                errors.invalid(&path.index(port_index).child("hostPort"), &port["hostPort"], detail);
+                errors.invalid(&path.index(port_index).child("hostPort"), &json!(number), detail);
             }
         }
     }
@@ -150,117 +213,63 @@ fn host_ports(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-/// The fields of a pod that an environment variable can show.
-const ENV_FIELDS: [&str; 9] = [
-    "metadata.name",
-    "metadata.namespace",
-    "metadata.uid",
-    "spec.nodeName",
-    "spec.serviceAccountName",
-    "status.hostIP",
-    "status.hostIPs",
-    "status.podIP",
-    "status.podIPs",
-];
-
-fn env(container: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let at = path.child("env");
-    for (index, variable) in list(container, "env").iter().enumerate() {
-        let path = at.index(index);
-        required_by(variable, "name", names::env_name, &path, errors);
-        let Some(source) = get(variable, "valueFrom") else { continue };
-        let at = path.child("valueFrom");
-        if let Some(field) = get(source, "fieldRef") {
-            field_ref(field, &[], &at.child("fieldRef"), errors);
+fn restart_policy(container: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let rules = list(container, "restartPolicyRules");
+    if get(container, "restartPolicy").is_none() {
+        if rules.is_empty() {
+            return;
         }
-        if let Some(field) = get(source, "resourceFieldRef") {
-            resource_ref(field, &at.child("resourceFieldRef"), errors);
-        }
-        for reference in ["configMapKeyRef", "secretKeyRef"] {
-            if let Some(key) = get(source, reference) {
-                let at = at.child(reference);
-                by_rule(text(key, "name"), names::dns_subdomain, &at.child("name"), errors);
-                required_by(key, "key", names::config_key, &at, errors);
-            }
-        }
-        let kinds = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"];
-        let detail = match kinds.iter().filter(|kind| get(source, kind).is_some()).count() {
-            0 => {
-                "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
-            }
-            _ if !text(variable, "value").is_empty() => "may not be specified when `value` is not empty",
-            1 => continue,
-            _ => "may not have more than one field specified at a time",
-        };
-        errors.invalid(&at, &json!(""), detail);
+        let detail = "must specify restartPolicy when restart rules are used";
+        errors.required(&path.child("restartPolicy"), detail);
     }
-    let at = path.child("envFrom");
-    for (index, source) in list(container, "envFrom").iter().enumerate() {
-        let path = at.index(index);
-        text_by(source, "prefix", names::env_name, &path, errors);
-        let kinds = ["configMapRef", "secretRef"];
-        for kind in kinds {
-            if let Some(reference) = get(source, kind) {
-                let at = path.child(kind);
-                required_by(reference, "name", names::dns_subdomain, &at, errors);
-            }
-        }
-        match kinds.iter().filter(|kind| get(source, kind).is_some()).count() {
-            0 => errors.invalid(&at, &json!(""), "must specify one of: `configMapRef` or `secretRef`"),
-            1 => {}
-            _ => errors.invalid(&at, &json!(""), "may not have more than one field specified at a time"),
-        }
+    one_of(container, "restartPolicy", &["Always", "Never", "OnFailure"], path, errors);
+    let path = path.child("restartPolicyRules");
+    if rules.len() > 20 {
+        errors.too_many(&path, rules.len(), 20);
     }
-}
-
-/// The resources of a container that it can read.
-const RESOURCE_FIELDS: [&str; 6] = [
-    "limits.cpu",
-    "limits.ephemeral-storage",
-    "limits.memory",
-    "requests.cpu",
-    "requests.ephemeral-storage",
-    "requests.memory",
-];
-
-fn resource_ref(field: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let name = text(field, "resource");
-    let huge = ["limits.hugepages-", "requests.hugepages-"].iter().any(|head| name.starts_with(head));
-    if required(field, "resource", "", path, errors) && !huge && !RESOURCE_FIELDS.contains(&name) {
-        errors.not_supported(&path.child("resource"), &json!(name), &RESOURCE_FIELDS);
-    }
-}
-
-/// Checks a reference to a field of the pod itself; `more` are fields that only a volume can show.
-pub(super) fn field_ref(field: &Value, more: &[&str], path: &Path<'_>, errors: &mut Errors) {
-    required(field, "apiVersion", "", path, errors);
-    if !required(field, "fieldPath", "", path, errors) {
-        return;
-    }
-    let name = text(field, "fieldPath");
-    let keyed = ["metadata.labels['", "metadata.annotations['"].iter().any(|head| name.starts_with(head));
-    if !keyed && !ENV_FIELDS.contains(&name) && !more.contains(&name) {
-        let detail = format!("error converting fieldPath: field label not supported: {name}");
-        errors.invalid(&path.child("fieldPath"), &json!(name), &detail);
-    }
-}
-
-fn mounts(container: &Value, mounted: &BTreeSet<&str>, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("volumeMounts");
-    let mut points = BTreeSet::new();
-    for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+    for (index, rule) in rules.iter().enumerate() {
         let path = path.index(index);
-        required(mount, "name", "", &path, errors);
-        if !mounted.contains(text(mount, "name")) {
-            not_found(text(mount, "name"), &path.child("name"), errors);
+        let action = json!(text(rule, "action"));
+        if !["Restart", "RestartAllContainers"].iter().any(|known| action == *known) {
+            errors.not_supported(&path.child("action"), &action, &["Restart", "RestartAllContainers"]);
         }
-        required(mount, "mountPath", "", &path, errors);
-        if !points.insert(text(mount, "mountPath")) {
-            errors.invalid(&path.child("mountPath"), &mount["mountPath"], "must be unique");
+        let at = path.child("exitCodes");
+        match get(rule, "exitCodes") {
+            None => errors.required(&at, "must be specified"),
+            Some(codes) => {
+                let operator = json!(text(codes, "operator"));
+                if operator != "In" && operator != "NotIn" {
+                    errors.not_supported(&at.child("operator"), &operator, &["In", "NotIn"]);
+                }
+                if list(codes, "values").len() > 255 {
+                    errors.too_many(&at.child("values"), list(codes, "values").len(), 255);
+                }
+            }
         }
-        if !text(mount, "subPath").is_empty() && !text(mount, "subPathExpr").is_empty() {
-            let detail = "subPathExpr and subPath are mutually exclusive";
-            errors.invalid(&path.child("subPathExpr"), &mount["subPathExpr"], detail);
+    }
+}
+
+fn resize_policy(container: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("resizePolicy");
+    let mut seen = BTreeSet::new();
+    for (index, policy) in list(container, "resizePolicy").iter().enumerate() {
+        let (name, restart) = (text(policy, "resourceName"), text(policy, "restartPolicy"));
+        if !seen.insert(name) {
+            errors.duplicate(&path.index(index), &json!(name));
+        }
+        match name {
+            "cpu" | "memory" => {}
+            "" => errors.required(&path, ""),
+            _ => errors.not_supported(&path, &json!(name), &["cpu", "memory"]),
+        }
+        match restart {
+            "NotRequired" | "RestartContainer" => {}
+            "" => errors.required(&path, ""),
+            _ => errors.not_supported(&path, &json!(restart), &["NotRequired", "RestartContainer"]),
+        }
+        if scene.restart_policy == "Never" && restart != "NotRequired" {
+            let detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+            errors.invalid(&path, &json!(restart), detail);
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use serde_json::{Value, json};
 
+use super::Scene;
 use crate::field::{Errors, Path};
-use crate::kinds::check::{in_range, not_negative, one_of, port_or_name, required};
-use crate::kinds::tree::{get, int, list};
+use crate::kinds::check::{by_rule, in_range, not_negative, one_of, port_or_name, required};
+use crate::kinds::names;
+use crate::kinds::tree::{get, int, list, text};
 
-/// Checks what runs against a container while it lives; `grace` is the pod's grace period.
-pub(super) fn validate(container: &Value, grace: i64, path: &Path<'_>, errors: &mut Errors) {
+/// Checks what runs against a container while it lives.
+pub(super) fn validate(container: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let grace = scene.grace;
     if let Some(lifecycle) = get(container, "lifecycle") {
         let path = path.child("lifecycle");
         for name in ["postStart", "preStop"] {
@@ -57,6 +60,9 @@ fn handler(handler: &Value, grace: i64, path: &Path<'_>, errors: &mut Errors) {
             required(action, "path", "", &at, errors);
             port_or_name(get(action, "port"), &at.child("port"), errors);
             one_of(action, "scheme", &["HTTP", "HTTPS"], &at, errors);
+            for header in list(action, "httpHeaders") {
+                by_rule(text(header, "name"), names::header, &at.child("httpHeaders"), errors);
+            }
         }
         "tcpSocket" => port_or_name(get(action, "port"), &at.child("port"), errors),
         "grpc" => in_range(int(action, "port").unwrap_or(0), 1, 65_535, &at.child("port"), errors),

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{qos, validate};
+use super::{affinity, annotations, containers, qos, validate};
 use crate::field::{Errors, Path};
-use crate::kinds::Context;
 use crate::kinds::check::required;
 use crate::kinds::meta::immutable;
 use crate::kinds::tree::{
     each, entries, existing, get, int, list, remove, restore, same, set, sub, text, text_at,
 };
+use crate::kinds::{Context, diff, inner};
 
 const ALLOWED: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
@@ -74,6 +74,7 @@ pub(crate) fn validate(new: &Value, old: &Value, context: &Context<'_>, errors: 
 }
 
 fn pod(new: &Value, old: &Value, errors: &mut Errors) {
+    annotations::kept(new, old, errors);
     let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
     for field in ["containers", "initContainers"] {
         if list(new, field).len() != list(old, field).len() {
@@ -84,6 +85,7 @@ fn pod(new: &Value, old: &Value, errors: &mut Errors) {
         for (index, container) in list(new, field).iter().enumerate() {
             let containers = path.child(field);
             required(container, "image", "", &containers.index(index), errors);
+            containers::trimmed_image(container, &containers.index(index), errors);
         }
     }
     if !deadline(new, old, &path, errors) {
@@ -198,7 +200,10 @@ fn only_added_tolerations(new: &Value, old: &Value, path: &Path<'_>, errors: &mu
     if list(old, "tolerations").iter().any(|before| !kept.contains(&but_seconds(before))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.forbidden(&path.child("tolerations"), detail);
+        return;
     }
+    // The check of the spec has found this once already, and the real server tells it twice.
+    affinity::tolerations(new, path, errors);
 }
 
 fn only_removed_gates(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
@@ -242,9 +247,68 @@ fn rest(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
             }
             restore(&mut munged, old, "nodeSelector");
         }
-        restore(&mut munged, old, "affinity");
+        gated_affinity(&mut munged, new, old, path, errors);
     }
     if !same(Some(&munged), Some(old)) {
-        errors.forbidden(path, ALLOWED);
+        let shown = |spec: &Value| inner::shown("io.k8s.api.core.v1.PodSpec", spec);
+        let changes = diff::unified(&shown(old), &shown(&munged));
+        errors.forbidden(path, &format!("{ALLOWED}\n{changes}"));
     }
+}
+
+/// The node affinity of a pod that waits may become stricter.
+fn gated_affinity(munged: &mut Value, new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
+    const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+    let of = |spec: &Value| spec.pointer("/affinity/nodeAffinity").filter(|found| !found.is_null()).cloned();
+    let (after, before) = (of(new), of(old));
+    if same(after.as_ref(), before.as_ref()) {
+        return;
+    }
+    let terms = |affinity: &Option<Value>| {
+        let affinity = affinity.as_ref().unwrap_or(&Value::Null);
+        list(&affinity[REQUIRED], "nodeSelectorTerms").to_vec()
+    };
+    let (new_terms, old_terms) = (terms(&after), terms(&before));
+    let at = path.child("affinity");
+    let at = at.child("nodeAffinity");
+    let at = at.child(REQUIRED);
+    let at = at.child("nodeSelectorTerms");
+    const TERM: &str = "io.k8s.api.core.v1.NodeSelectorTerm";
+    if !old_terms.is_empty() && old_terms.len() != new_terms.len() {
+        let shown = match new_terms.is_empty() {
+            true => Value::Null,
+            false => inner::shown_list(TERM, Some(&Value::Array(new_terms))),
+        };
+        errors.invalid(&at, &shown, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+    } else {
+        for (index, (after, before)) in new_terms.iter().zip(&old_terms).enumerate() {
+            if !only_adds(after, before) {
+                let detail = "only additions are allowed (no mutations or deletions)";
+                errors.invalid(&at.index(index), &inner::shown(TERM, after), detail);
+            }
+        }
+    }
+    match (get(munged, "affinity").is_some(), before) {
+        (false, None) => {}
+        (false, Some(before)) => set(munged, "affinity", json!({"nodeAffinity": before})),
+        (true, before) => {
+            let others = ["podAffinity", "podAntiAffinity"];
+            let alone = others.iter().all(|field| get(&munged["affinity"], field).is_none());
+            if alone && get(old, "affinity").is_none() {
+                remove(munged, "affinity");
+            } else if let Some(before) = before {
+                set(sub(munged, "affinity"), "nodeAffinity", before);
+            } else {
+                remove(sub(munged, "affinity"), "nodeAffinity");
+            }
+        }
+    }
+}
+
+fn only_adds(new: &Value, old: &Value) -> bool {
+    let fields = ["matchExpressions", "matchFields"];
+    if fields.iter().all(|field| list(old, field).is_empty()) {
+        return fields.iter().all(|field| list(new, field).is_empty());
+    }
+    fields.iter().all(|field| list(new, field).starts_with(list(old, field)))
 }

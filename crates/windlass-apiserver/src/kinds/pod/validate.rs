@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{containers, volumes};
+use super::{Scene, affinity, annotations, containers, each_container, env, resources, security, volumes};
 use crate::field::{Errors, Path};
-use crate::kinds::check::{self, by_rule, in_range, one_of, required, text_by, within};
-use crate::kinds::tree::{get, int, list, text};
-use crate::kinds::{Context, meta, names};
+use crate::kinds::check::{self, by_rule, one_of, text_by, within};
+use crate::kinds::tree::{flag, get, list, text};
+use crate::kinds::{Context, inner, meta, names};
 
 /// Checks a new pod.
 pub(crate) fn create(pod: &Value, errors: &mut Errors) {
@@ -19,20 +19,18 @@ pub(crate) fn create(pod: &Value, errors: &mut Errors) {
         let detail = "cannot be set until all schedulingGates have been cleared";
         errors.forbidden(&path.child("nodeName"), detail);
     }
+    annotations::agree(&pod["metadata"], spec, &path, errors);
 }
 
-/// Checks the spec of a pod, at its create and at each update.
+/// Checks annotations and spec of a pod, at its create and at each update.
 pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
     let (pod_spec, path) = (&pod["spec"], Path::Root.child("spec"));
-    spec(pod_spec, &path, errors);
+    let metadata = Path::Root.child("metadata");
+    annotations::validate(&pod["metadata"], pod_spec, &metadata.child("annotations"), errors);
+    spec(pod_spec, &Scene::of_pod(pod), &path, errors);
     for field in ["containers", "initContainers"] {
-        let path = path.child(field);
         for (index, container) in list(pod_spec, field).iter().enumerate() {
-            let image = text(container, "image");
-            if image.trim() != image {
-                let detail = "must not have leading or trailing whitespace";
-                errors.invalid(&path.index(index).child("image"), &json!(image), detail);
-            }
+            containers::trimmed_image(container, &path.child(field).index(index), errors);
         }
     }
     if text(pod_spec, "serviceAccountName").is_empty() {
@@ -41,6 +39,20 @@ pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
 }
 
 /// Checks the pod template of a workload.
+pub(crate) fn template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let metadata = get(template, "metadata").unwrap_or(&Value::Null);
+    let (pod_spec, at) = (&template["spec"], path.child("spec"));
+    meta::labels(metadata, "labels", path, errors);
+    meta::annotations(metadata, path, errors);
+    annotations::validate(metadata, pod_spec, &path.child("annotations"), errors);
+    spec(pod_spec, &Scene::of_template(pod_spec), &at, errors);
+    annotations::agree(metadata, pod_spec, &at, errors);
+    if !list(pod_spec, "ephemeralContainers").is_empty() {
+        let detail = "ephemeral containers not allowed in pod template";
+        errors.forbidden(&at.child("ephemeralContainers"), detail);
+    }
+}
+
 /// Whether an object has a template with labels that are there, but empty.
 pub(crate) fn has_empty_labels(object: &Value) -> bool {
     object
@@ -55,17 +67,6 @@ pub(crate) fn shown_labels(labels: Option<&Value>, context: &Context<'_>) -> Val
         Some(labels) => labels.clone(),
         None if context.noted => json!({}),
         None => Value::Null,
-    }
-}
-
-pub(crate) fn template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let metadata = get(template, "metadata").unwrap_or(&Value::Null);
-    meta::labels(metadata, "labels", path, errors);
-    meta::annotations(metadata, path, errors);
-    spec(&template["spec"], &path.child("spec"), errors);
-    if !list(&template["spec"], "ephemeralContainers").is_empty() {
-        let detail = "ephemeral containers not allowed in pod template";
-        errors.forbidden(&path.child("spec").child("ephemeralContainers"), detail);
     }
 }
 
@@ -95,6 +96,15 @@ fn dns_config(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         let detail = "must not have more than 32 search paths";
         errors.invalid(&path.child("searches"), &config["searches"], detail);
     }
+    let searches = list(config, "searches").iter().filter_map(Value::as_str).collect::<Vec<_>>();
+    if searches.join(" ").len() > 2048 {
+        let detail = "must not have more than 2048 characters (including spaces) in the search list";
+        errors.invalid(&path.child("searches"), &config["searches"], detail);
+    }
+    for (index, search) in searches.into_iter().enumerate().filter(|(_, search)| *search != ".") {
+        let domain = search.strip_suffix('.').unwrap_or(search);
+        by_rule(domain, names::search_domain, &path.child("searches").index(index), errors);
+    }
     for (index, option) in list(config, "options").iter().enumerate() {
         if text(option, "name").is_empty() {
             errors.required(&path.child("options").index(index), "must not be empty");
@@ -102,159 +112,118 @@ fn dns_config(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let mounted = volumes::validate(spec, path, errors);
-    containers::validate(spec, &mounted, path, errors);
+fn spec(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let mounted = volumes::validate(spec, scene, path, errors);
+    resource_claims(spec, scene, &path.child("resourceClaims"), errors);
+    containers::validate(spec, &mounted, scene, path, errors);
+    resources::of_pod(spec, scene, path, errors);
+    if flag(spec, "hostNetwork") {
+        containers::host_network_ports(spec, scene.is_pod, path, errors);
+    }
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, errors);
     one_of(spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path, errors);
-    dns_config(spec, path, errors);
     meta::labels(spec, "nodeSelector", path, errors);
-    security_context(spec, path, errors);
-    affinity(spec, path, errors);
+    security::pod(spec, path, errors);
+    affinity::validate(spec, path, errors);
+    dns_config(spec, path, errors);
     gates(spec, path, errors);
-    spread(spec, path, errors);
+    affinity::spread(spec, path, errors);
+    security::host_process(spec, path, errors);
+    security::host_users(spec, path, errors);
+    host_name(spec, path, errors);
     text_by(spec, "serviceAccountName", names::dns_subdomain, path, errors);
     text_by(spec, "nodeName", names::dns_subdomain, path, errors);
     within(spec, "activeDeadlineSeconds", 1, i64::from(i32::MAX), path, errors);
     text_by(spec, "hostname", names::dns_label, path, errors);
     text_by(spec, "subdomain", names::dns_label, path, errors);
-    tolerations(spec, path, errors);
+    affinity::tolerations(spec, path, errors);
     for (index, alias) in list(spec, "hostAliases").iter().enumerate() {
         let aliases = path.child("hostAliases");
         let aliases = aliases.index(index);
         check::ip(text(alias, "ip"), &aliases.child("ip"), errors);
-        for host in list(alias, "hostnames").iter().filter_map(Value::as_str) {
-            by_rule(host, names::dns_subdomain, &aliases.child("hostnames"), errors);
+        for (index, host) in list(alias, "hostnames").iter().filter_map(Value::as_str).enumerate() {
+            by_rule(host, names::dns_subdomain, &aliases.child("hostnames").index(index), errors);
         }
     }
     text_by(spec, "priorityClassName", names::dns_subdomain, path, errors);
-    text_by(spec, "runtimeClassName", names::dns_subdomain, path, errors);
-    one_of(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path, errors);
+    if let Some(class) = get(spec, "runtimeClassName").and_then(Value::as_str) {
+        by_rule(class, names::dns_subdomain, &path.child("runtimeClassName"), errors);
+    }
+    match text(spec, "preemptionPolicy") {
+        "" if get(spec, "preemptionPolicy").is_some() => errors.required(&path.child("preemptionPolicy"), ""),
+        _ => one_of(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path, errors),
+    }
+    resources::overhead(spec, "overhead", path, errors);
+    security::operating_system(spec, path, errors);
+    each_container(spec, path, |container, at| {
+        env::file_volumes(container, list(spec, "volumes"), at, errors);
+    });
 }
 
-fn security_context(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let Some(context) = get(spec, "securityContext") else { return };
-    let path = path.child("securityContext");
-    for field in ["fsGroup", "runAsUser", "runAsGroup"] {
-        within(context, field, 0, i64::from(i32::MAX), &path, errors);
+/// A name for the host that stands for the one that follows from other fields.
+fn host_name(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let Some(name) = get(spec, "hostnameOverride").and_then(Value::as_str) else { return };
+    let at = path.child("hostnameOverride");
+    if flag(spec, "setHostnameAsFQDN") {
+        errors.forbidden(&at, "may not be specified when setHostnameAsFQDN is true");
     }
-    for (index, group) in list(context, "supplementalGroups").iter().filter_map(Value::as_i64).enumerate() {
-        in_range(group, 0, i64::from(i32::MAX), &path.child("supplementalGroups").index(index), errors);
+    if flag(spec, "hostNetwork") {
+        errors.forbidden(&at, "may not be specified when hostNetwork is true");
     }
-    one_of(context, "fsGroupChangePolicy", &["Always", "OnRootMismatch"], &path, errors);
+    if name.len() > 64 {
+        errors.too_long(&at, 64);
+    }
+    by_rule(name, names::dns_subdomain, &at, errors);
+}
+
+fn resource_claims(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
+    let all = list(spec, "resourceClaims");
+    for (index, claim) in all.iter().enumerate() {
+        if scene.is_mirror {
+            errors.forbidden(&Path::Root.child(""), "static pods do not support resource claims");
+            continue;
+        }
+        let path = path.index(index);
+        let name = text(claim, "name");
+        if name.is_empty() {
+            errors.required(&path.child("name"), "");
+        } else if all[..index].iter().any(|other| text(other, "name") == name) {
+            errors.duplicate(&path.child("name"), &json!(name));
+        } else {
+            by_rule(name, names::dns_label, &path.child("name"), errors);
+        }
+        let of = |field: &str| get(claim, field).and_then(Value::as_str);
+        let detail = match (of("resourceClaimName"), of("resourceClaimTemplateName")) {
+            (Some(_), Some(_)) => {
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            }
+            (None, None) => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            _ => "",
+        };
+        if !detail.is_empty() {
+            errors.invalid(&path, &inner::shown("io.k8s.api.core.v1.PodResourceClaim", claim), detail);
+        }
+        for field in ["resourceClaimName", "resourceClaimTemplateName"] {
+            if let Some(name) = of(field) {
+                by_rule(name, names::dns_subdomain, &path.child(field), errors);
+            }
+        }
+    }
 }
 
 fn gates(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("schedulingGates");
-    for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
-        by_rule(text(gate, "name"), names::label_key, &path.index(index), errors);
-    }
-    check::unique(list(spec, "schedulingGates"), "name", &path, errors);
     for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
         let gates = path.child("readinessGates");
-        by_rule(
-            text(gate, "conditionType"),
-            names::label_key,
-            &gates.index(index).child("conditionType"),
-            errors,
-        );
+        let gates = gates.index(index);
+        by_rule(text(gate, "conditionType"), names::label_key, &gates.child("conditionType"), errors);
     }
-}
-
-/// Keys of the pod's own labels make sense only beside a selector, and only once.
-fn label_keys(term: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for field in ["matchLabelKeys", "mismatchLabelKeys"] {
-        let at = path.child(field);
-        let keys = list(term, field);
-        if !keys.is_empty() && get(term, "labelSelector").is_none() {
-            errors.forbidden(&at, "must not be specified when labelSelector is not set");
-        }
-        for (index, key) in keys.iter().filter_map(Value::as_str).enumerate() {
-            by_rule(key, names::label_key, &at.index(index), errors);
-        }
-    }
-}
-
-fn affinity(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let Some(affinity) = get(spec, "affinity") else { return };
-    let path = path.child("affinity");
-    for side in ["podAffinity", "podAntiAffinity"] {
-        let Some(terms) = get(affinity, side) else { continue };
-        let path = path.child(side);
-        const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-        const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
-        for (index, term) in list(terms, REQUIRED).iter().enumerate() {
-            affinity_term(term, &path.child(REQUIRED).index(index), errors);
-        }
-        for (index, weighted) in list(terms, PREFERRED).iter().enumerate() {
-            let at = path.child(PREFERRED);
-            let at = at.index(index);
-            within(weighted, "weight", 1, 100, &at, errors);
-            affinity_term(&weighted["podAffinityTerm"], &at.child("podAffinityTerm"), errors);
-        }
-    }
-}
-
-fn affinity_term(term: &Value, path: &Path<'_>, errors: &mut Errors) {
-    check::selector(term, "labelSelector", path, errors);
-    check::selector(term, "namespaceSelector", path, errors);
-    for name in list(term, "namespaces").iter().filter_map(Value::as_str) {
-        by_rule(name, names::dns_label, &path.child("namespace"), errors);
-    }
-    label_keys(term, path, errors);
-    required(term, "topologyKey", "can not be empty", path, errors);
-    by_rule(text(term, "topologyKey"), names::label_key, &path.child("topologyKey"), errors);
-}
-
-fn spread(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("topologySpreadConstraints");
-    for (index, constraint) in list(spec, "topologySpreadConstraints").iter().enumerate() {
-        let path = path.index(index);
-        let skew = int(constraint, "maxSkew").unwrap_or(0);
-        if skew <= 0 {
-            errors.invalid(&path.child("maxSkew"), &json!(skew), "must be greater than zero");
-        }
-        required(constraint, "topologyKey", "can not be empty", &path, errors);
-        text_by(constraint, "topologyKey", names::label_key, &path, errors);
-        one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &path, errors);
-        label_keys(constraint, &path, errors);
-        check::selector(constraint, "labelSelector", &path, errors);
-    }
-}
-
-/// Checks the tolerations of a pod.
-pub(super) fn tolerations(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let path = path.child("tolerations");
-    for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
-        let path = path.index(index);
-        let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
-        let (value, effect) = (text(toleration, "value"), text(toleration, "effect"));
-        text_by(toleration, "key", names::label_key, &path, errors);
-        let at = path.child("operator");
-        if key.is_empty() && operator != "Exists" {
-            let detail =
-                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.invalid(&at, &json!(operator), detail);
-        }
-        if get(toleration, "tolerationSeconds").is_some() && effect != "NoExecute" {
-            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            errors.invalid(&path.child("effect"), &json!(effect), detail);
-        }
-        match operator {
-            "Equal" | "" => {
-                let faults = names::label_value(value);
-                if !faults.is_empty() {
-                    errors.invalid(&at, &json!(value), &faults.join(";"));
-                }
-            }
-            "Exists" if !value.is_empty() => {
-                errors.invalid(&at, &json!(value), "value must be empty when `operator` is 'Exists'");
-            }
-            "Exists" => {}
-            _ => errors.not_supported(&at, &json!(operator), &["Equal", "Exists"]),
-        }
-        if !effect.is_empty() {
-            one_of(toleration, "effect", &["NoSchedule", "PreferNoSchedule", "NoExecute"], &path, errors);
+    let all = list(spec, "schedulingGates");
+    for (index, gate) in all.iter().enumerate() {
+        let gates = path.child("schedulingGates");
+        let (name, at) = (text(gate, "name"), gates.index(index));
+        by_rule(name, names::label_key, &at, errors);
+        if all[..index].iter().any(|other| text(other, "name") == name) {
+            errors.duplicate(&at, &json!(name));
         }
     }
 }
