@@ -1,12 +1,13 @@
 //! From a request's body to a tree of the resource's type.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::options::FieldValidation;
 use super::registry::{Flavor, Resource, split_api_version};
 use super::server::Call;
 use crate::codec::{self, Format, Parsed, Problems};
-use crate::json::at;
+use crate::field::{Errors, Path};
+use crate::json::{at, str_at};
 use crate::schema;
 use crate::status::{Result, Status};
 
@@ -44,11 +45,44 @@ fn parse(resource: &Resource, bytes: &[u8], format: Format) -> Result<Parsed> {
         return Ok(Parsed::from(value));
     }
     let mut parsed = codec::parse(bytes, format).map_err(|e| unrecognised(resource, bytes, &e))?;
+    if resource.is_custom() {
+        check_custom(resource, &parsed, bytes)?;
+    }
     set_type(resource, &mut parsed).map_err(|e| match e {
         Mistyped::Unreadable(e) => unrecognised(resource, bytes, &e),
         Mistyped::Foreign(e) => e.of_body(resource),
     })?;
     Ok(parsed)
+}
+
+/// A custom object has to say what it is; what is built in is known by its path.
+fn check_custom(resource: &Resource, parsed: &Parsed, bytes: &[u8]) -> Result<()> {
+    let (api_version, kind) = codec::type_meta(parsed).map_err(|e| unrecognised(resource, bytes, &e))?;
+    if kind.is_empty() {
+        let missing = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(bytes));
+        return Err(unrecognised(resource, bytes, &missing));
+    }
+    let own = &resource.kind;
+    if parsed.value.get("apiVersion").is_some_and(Value::is_null) {
+        let why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string";
+        let message = format!("{kind} in version \"\" cannot be handled as a {own}: {why}");
+        return Err(Status::bad_request(message));
+    }
+    if api_version == resource.api_version() && kind != **own {
+        let mut errors = Errors::default();
+        errors.invalid(&Path::Root.child("kind"), &json!(kind), &format!("must be {own}"));
+        let name = str_at(&parsed.value, &["metadata", "name"]);
+        return Err(Status::invalid(&resource.group, &kind, name, errors));
+    }
+    // An empty version is none that is served, and a missing one is empty.
+    match api_version.is_empty() {
+        true => Err(Status::bad_request(mismatch(&api_version, &resource.api_version()))),
+        false => Ok(()),
+    }
+}
+
+fn mismatch(have: &str, own: &str) -> String {
+    format!("the API version in the data ({have}) does not match the expected API version ({own})")
 }
 
 /// A patch may leave `kind` and `apiVersion` out, but not change them. The error is what Go's decoder says.
@@ -116,10 +150,7 @@ fn check_kind(resource: &Resource, api_version: &str, kind: &str) -> std::result
         return Err(foreign(text, false));
     }
     if api_version != own {
-        let text = format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({own})"
-        );
-        return Err(foreign(text, true));
+        return Err(foreign(mismatch(api_version, &own), true));
     }
     // Go names the structures by their packages: `v1.Secret`, `core.ConfigMap`.
     let package = match resource.group.split('.').next() {
@@ -137,7 +168,7 @@ fn gvk_is(gvk: &str, api_version: &str, kind: &str) -> bool {
 }
 
 /// A body that could not be read at all.
-fn unrecognised(resource: &Resource, bytes: &[u8], why: &dyn std::error::Error) -> Status {
+fn unrecognised(resource: &Resource, bytes: &[u8], why: &dyn std::fmt::Display) -> Status {
     let (kind, shown) = (&resource.kind, codec::summary(bytes));
     Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"

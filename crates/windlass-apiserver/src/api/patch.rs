@@ -212,7 +212,14 @@ fn apply_to(kind: &str, resource: &Resource, old: &Value, body: &[u8]) -> Result
 }
 
 fn parse(body: &[u8]) -> Result<Parsed> {
-    codec::parse(body, Format::Json).map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))
+    codec::parse(body, Format::Json).map_err(|error| {
+        // A patch has no version and no kind to speak of.
+        let why = match error {
+            codec::ParseError::Json(why) => why,
+            other => other.to_string(),
+        };
+        Status::bad_request(format!("error decoding patch: {why}"))
+    })
 }
 
 /// The patched tree in the order in which kube-apiserver has it, between the patch and the type: what the patch

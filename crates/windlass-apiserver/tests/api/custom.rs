@@ -56,6 +56,42 @@ fn a_definition_is_served_at_once() {
     assert_eq!(listed["items"][0]["kind"], "Foo");
 }
 
+/// Such objects were taken for what the path says; kube-apiserver refuses them.
+#[test]
+fn a_custom_object_says_what_it_is() {
+    let mut world = World::new();
+    world.post(DEFINITIONS, &definition()).expect(201);
+    let whole = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}, "spec": {"size": 2}});
+    let unversioned = "does not match the expected API version (example.com/v1)";
+    for (field, value, code, words) in [
+        ("kind", Value::Null, 400, "Object 'Kind' is missing in"),
+        ("kind", json!(""), 400, "Object 'Kind' is missing in"),
+        (
+            "kind",
+            json!("Bar"),
+            422,
+            "Bar.example.com \"f\" is invalid: kind: Invalid value: \"Bar\": must be Foo",
+        ),
+        ("apiVersion", json!(""), 400, unversioned),
+        ("apiVersion", json!("example.com/v2"), 400, unversioned),
+        (
+            "apiVersion",
+            Value::Null,
+            400,
+            ".apiVersion accessor error: <nil> is of the type <nil>, expected string",
+        ),
+    ] {
+        let mut tree = whole.clone();
+        tree[field] = value;
+        let said = world.post(FOOS, &tree).expect(code);
+        assert!(said["message"].as_str().unwrap().contains(words), "{tree}: {said}");
+    }
+    let mut bare = whole.clone();
+    bare.as_object_mut().unwrap().remove("apiVersion");
+    assert!(world.post(FOOS, &bare).expect(400)["message"].as_str().unwrap().contains(unversioned));
+    world.post(FOOS, &whole).expect(201);
+}
+
 /// A client would otherwise wait for minutes to learn that there is nothing to wait for.
 #[test]
 fn deleting_a_definition_ends_the_watches_of_its_kind() {

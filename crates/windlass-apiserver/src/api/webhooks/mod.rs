@@ -54,6 +54,7 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// As rules name it.
     pub fn as_str(self) -> &'static str {
         match self {
             Operation::Create => "CREATE",
