@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::published::go;
 use crate::servers::program;
 
 /// The project, from the top of the repository.
@@ -48,14 +49,6 @@ pub fn run(windlass: &Path, output: &Path) -> Result<bool> {
 
 fn seconds(took: Duration) -> String {
     format!("{:.1} s", took.as_secs_f64())
-}
-
-/// The Go of the set-up, or of the PATH.
-fn go() -> Result<PathBuf> {
-    let said =
-        Command::new("tools/setup").args(["--path", "go"]).output().context("tools/setup cannot be run")?;
-    let brought = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
-    Ok(if brought.exists() { brought } else { PathBuf::from("go") })
 }
 
 /// A folder with the real programs.

@@ -24,6 +24,7 @@ pub mod node;
 pub mod operators;
 pub mod plant;
 pub mod proto;
+pub mod published;
 pub mod recorded;
 pub mod report;
 pub mod rng;

@@ -18,8 +18,8 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    controllers, envtest, explained, generate, kubectl, kubelet, node, recorded, report, rules, servers,
-    suite,
+    controllers, envtest, explained, generate, kubectl, kubelet, node, published, recorded, report, rules,
+    servers, suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -93,6 +93,8 @@ enum Mode {
     RecordKubelet,
     /// Run the suites of a project in Go, written for envtest, with the real programs and with ours.
     Envtest,
+    /// Run helm 3 and 4, and the definitions and samples of cert-manager and of the operator of Prometheus, on both servers.
+    Published,
     /// Our node and our controllers on a real kube-apiserver: the same manifests, and what people do with kubectl.
     Node,
 }
@@ -174,6 +176,9 @@ async fn run(args: Args) -> Result<bool> {
     let (reference, ours) =
         tokio::try_join!(servers::reference(&reference), second(&program, &folder, args.self_check))?;
     println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
+    if args.mode == Mode::Published {
+        return published_mode(&reference, &ours, &output.join("published"), &entries, seed).await;
+    }
     if args.mode == Mode::Kubectl {
         return kubectl_mode(&reference, &ours, &output, &args.only);
     }
@@ -242,6 +247,34 @@ fn kubectl_mode(reference: &Server, ours: &Server, output: &Path, only: &str) ->
     std::fs::write(&file, text)?;
     println!("{count} commands, {} different: see {}", different.len(), file.display());
     Ok(different.is_empty())
+}
+
+async fn published_mode(
+    reference: &Server,
+    ours: &Server,
+    output: &Path,
+    entries: &[explained::Entry],
+    seed: u64,
+) -> Result<bool> {
+    let sources = published::sources()?;
+    // The definitions come first: objects of all of them are made at once.
+    let mut outcomes =
+        suite::run_all(endpoint(reference), endpoint(ours), sources.definitions(), "d").await?;
+    let objects = published::objects(&sources, seed);
+    outcomes.extend(suite::run_all(endpoint(reference), endpoint(ours), objects, "o").await?);
+    let summary = report::report(&outcomes, entries, &output.join("differences"), false)?;
+    println!(
+        "{} sequences about published definitions, {} different: see {}",
+        summary.run,
+        summary.different,
+        output.join("differences").display()
+    );
+    let (count, different) = published::compare_helm(reference, ours, output)?;
+    let file = output.join("helm-differences.txt");
+    std::fs::write(&file, &different)?;
+    let lines = different.lines().filter(|line| line.starts_with("## "));
+    println!("helm 3 and 4: {count} lines, {} different: see {}", lines.count(), file.display());
+    Ok(summary.different == 0 && different.is_empty())
 }
 
 /// On both servers at once: most of the time is spent waiting.

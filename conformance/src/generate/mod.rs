@@ -8,7 +8,7 @@ mod admission;
 mod apply;
 mod custom;
 mod kinds;
-mod mutate;
+pub mod mutate;
 mod negotiate;
 mod patch;
 mod read;

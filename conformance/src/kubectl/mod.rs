@@ -169,7 +169,7 @@ fn text(bytes: &[u8]) -> String {
 /// Output without what differs between any two servers: uids, versions, times, ages, ports, temporary files,
 /// process ids,
 /// builds.
-fn plain(output: &str) -> String {
+pub(crate) fn plain(output: &str) -> String {
     static PATTERNS: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(|| {
         [
