@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use super::body::Remote;
 use super::credentials::Serving;
 use super::elsewhere::TakeOver;
-use super::identity::{self, Certified, Identity};
+use super::identity::{self, Caller, Identity};
 use super::rewound::Rewound;
 use super::running::ApiServer;
 use super::service::collect;
@@ -162,16 +162,16 @@ impl Connection {
             Err(_) => return tracing::debug!(%peer, "TLS handshake took too long"),
         };
         let session = stream.get_ref().1;
-        let certified = Arc::new(self.identity.of_certificates(session.peer_certificates()));
+        let caller = Arc::new(Caller::from(self.identity.of_certificates(session.peer_certificates())));
         let h2 = session.alpn_protocol() == Some(b"h2");
         // What the connection is piped into, once it has changed its protocol.
         let next: Arc<Mutex<Option<TakeOver>>> = Arc::default();
         let service = hyper::service::service_fn({
             let (connection, next) = (self.clone(), next.clone());
             move |request| {
-                let (connection, next, certified) = (connection.clone(), next.clone(), certified.clone());
+                let (connection, next, caller) = (connection.clone(), next.clone(), caller.clone());
                 Box::pin(async move {
-                    let mut response = connection.answer(request, certified).await?;
+                    let mut response = connection.answer(request, caller).await?;
                     *next.lock().unwrap_or_else(PoisonError::into_inner) =
                         response.extensions_mut().remove::<TakeOver>();
                     Ok::<_, Infallible>(response)
@@ -231,33 +231,29 @@ impl Connection {
     async fn answer(
         self: Arc<Self>,
         request: http::Request<Incoming>,
-        certified: Arc<Certified>,
+        caller: Arc<Caller>,
     ) -> Result<http::Response<Remote>, Infallible> {
-        let warning = identity::warning(&certified, request.headers());
-        let mut response = self.judged(request, &certified).await;
+        let warning = identity::warning(&caller.certified, request.headers());
+        let mut response = self.judged(request, &caller).await;
         if let Some(warning) = warning {
             response.headers_mut().append(header::WARNING, warning);
         }
         Ok(response)
     }
 
-    async fn judged(
-        &self,
-        request: http::Request<Incoming>,
-        certified: &Certified,
-    ) -> http::Response<Remote> {
+    async fn judged(&self, request: http::Request<Incoming>, caller: &Caller) -> http::Response<Remote> {
         let (parts, body) = request.into_parts();
         let refuse =
             |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
         let mut used = None;
         let account = |token: &str| {
-            let bearer = self.server.account(token)?;
+            let bearer = self.server.account(token, &caller.last)?;
             used = bearer.used;
             Some(bearer.user)
         };
         let (method, path) = (&parts.method, parts.uri.path());
         let judged = self.server.authorization();
-        let user = self.identity.of_request(certified, method, path, &parts.headers, judged, account);
+        let user = self.identity.of_request(&caller.certified, method, path, &parts.headers, judged, account);
         let user = match user {
             Ok(user) => user,
             Err(status) => return refuse(&status),

@@ -1,14 +1,14 @@
 //! Who asks: client certificates and bearer tokens.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::{Authorization, User};
+use crate::api::{Authorization, Checked, User};
 use crate::status::Status;
 use crate::x509;
 
@@ -94,6 +94,39 @@ pub(super) fn warning(certified: &Certified, headers: &HeaderMap) -> Option<Head
     ))
 }
 
+/// The token that was last shown on a connection, and found right in itself: a signature takes longer to check than most
+/// requests to answer.
+#[derive(Default)]
+pub(super) struct LastToken(Mutex<Option<([u8; 32], Arc<Checked>)>>);
+
+impl LastToken {
+    /// What the token says, as it was found before, or by this check.
+    pub fn or_check(&self, token: &str, check: impl FnOnce() -> Option<Checked>) -> Option<Arc<Checked>> {
+        let digest = digest(token.as_bytes());
+        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((seen, checked)) = &*last()
+            && *seen == digest
+        {
+            return Some(checked.clone());
+        }
+        let checked = Arc::new(check()?);
+        *last() = Some((digest, checked.clone()));
+        Some(checked)
+    }
+}
+
+/// Who is at the other end of a connection.
+pub(super) struct Caller {
+    pub certified: Certified,
+    pub last: LastToken,
+}
+
+impl From<Certified> for Caller {
+    fn from(certified: Certified) -> Caller {
+        Caller { certified, last: LastToken::default() }
+    }
+}
+
 /// What a connection's certificates say.
 #[derive(Clone, Debug)]
 pub(super) enum Certified {
@@ -140,4 +173,37 @@ fn forbidden(method: &Method, path: &str) -> Status {
 
 fn unauthorized() -> Status {
     Status::new(401, "Unauthorized", "Unauthorized")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Issuer;
+    use crate::front::signing::SigningKey;
+
+    /// A signature is checked once for all requests that show it; what is wrong is never remembered as right.
+    #[test]
+    fn a_token_is_checked_once_on_a_connection() {
+        let key = SigningKey::new(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        let issuer = Issuer::new(Arc::new(key));
+        let now = jiff::Timestamp::now();
+        let claims =
+            serde_json::json!({"iss": issuer.url, "aud": issuer.audiences, "exp": now.as_second() + 60});
+        let (token, last) = (issuer.sign(&claims), LastToken::default());
+        let mut checks = 0;
+        let mut show = |token: &str| {
+            let check = || {
+                checks += 1;
+                issuer.check(token, &[], now).ok().flatten()
+            };
+            let found = last.or_check(token, check).is_some();
+            (found, checks)
+        };
+        let forged = format!("{}x", &token[..token.len() - 1]);
+        assert_eq!(show(&token), (true, 1));
+        assert_eq!(show(&token), (true, 1));
+        assert_eq!(show(&forged), (false, 2));
+        assert_eq!(show(&forged), (false, 3));
+        assert_eq!(show(&token), (true, 3));
+    }
 }

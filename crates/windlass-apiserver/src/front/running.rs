@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::body::Body;
 use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
+use super::identity::LastToken;
 use super::random::{Random, mix};
 use super::relay::Relaying;
 use super::service::Service;
@@ -250,12 +251,16 @@ impl ApiServer {
         Service::new(self.clone(), user)
     }
 
-    /// The service account that a token speaks for, if it does. The signature is looked at before the server is.
-    pub(super) fn account(&self, token: &str) -> Option<Bearer> {
-        let config = self.inspect(|server| server.shared_config());
+    /// The service account that a token speaks for, if it does. The signature is looked at before the server is, and once
+    /// for all requests that show the same token on one connection; whether what the token names is still there, each time.
+    pub(super) fn account(&self, token: &str, last: &LastToken) -> Option<Bearer> {
         let now = self.now();
         let refused = |error: String| tracing::debug!(error, "a token of a service account was refused");
-        let checked = config.tokens.as_ref()?.check(token, &[], now).map_err(refused).ok()??;
+        let checked = last.or_check(token, || {
+            let config = self.inspect(|server| server.shared_config());
+            config.tokens.as_ref()?.check(token, &[], now).map_err(refused).ok()?
+        })?;
+        checked.is_timely(now).map_err(refused).ok()?;
         self.inspect(|server| server.bearer(&checked, now)).map_err(refused).ok()
     }
 

@@ -53,20 +53,10 @@ impl Issuer {
                 quoted(wanted)
             ));
         }
-        let time = |name: &str| claims[name].as_i64().and_then(|second| Timestamp::from_second(second).ok());
-        let past = |time: Option<Timestamp>| time.is_some_and(|time| time + LEEWAY < now);
-        let future = |time: Option<Timestamp>| time.is_some_and(|time| time - LEEWAY > now);
-        if future(time("nbf")) {
-            return Err("service account token is not valid yet".to_owned());
-        }
-        if past(time("exp")) {
-            return Err("service account token has expired".to_owned());
-        }
-        if future(time("iat")) {
-            return Err("service account token is issued in the future".to_owned());
-        }
         let legacy = is_legacy.then(|| token.to_owned());
-        Ok(Some(Checked { claims, audiences: both, legacy }))
+        let checked = Checked { claims, audiences: both, legacy };
+        checked.is_timely(now)?;
+        Ok(Some(checked))
     }
 }
 
@@ -77,6 +67,25 @@ pub struct Checked {
     pub(super) audiences: Vec<String>,
     /// The token itself, where it is one that lives in a Secret.
     pub(super) legacy: Option<String>,
+}
+
+impl Checked {
+    /// Whether this is its time.
+    ///
+    /// # Errors
+    /// It is not, with the reason.
+    pub fn is_timely(&self, now: Timestamp) -> std::result::Result<(), String> {
+        let time =
+            |name: &str| self.claims[name].as_i64().and_then(|second| Timestamp::from_second(second).ok());
+        let past = |time: Option<Timestamp>| time.is_some_and(|time| time + LEEWAY < now);
+        let future = |time: Option<Timestamp>| time.is_some_and(|time| time - LEEWAY > now);
+        match () {
+            () if future(time("nbf")) => Err("service account token is not valid yet".to_owned()),
+            () if past(time("exp")) => Err("service account token has expired".to_owned()),
+            () if future(time("iat")) => Err("service account token is issued in the future".to_owned()),
+            () => Ok(()),
+        }
+    }
 }
 
 impl Server {
