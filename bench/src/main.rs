@@ -102,6 +102,8 @@ enum Part {
     Start,
     /// Creates and reads per second
     Rates,
+    /// Reads while writes wait for a webhook that hangs
+    Hung,
     /// Deliveries to watchers
     Watch,
     /// Many pods: lists, memory
@@ -161,11 +163,12 @@ fn measure(args: &Args) -> Result<ExitCode> {
     let sides = [(Which::Ours, &mut ours), (Which::Reference, &mut reference)];
     for (which, numbers) in sides.into_iter().take(if args.alone { 1 } else { 2 }) {
         let settings = settings(which);
-        let parts = [Part::Start, Part::Rates, Part::Watch, Part::Pods];
+        let parts = [Part::Start, Part::Rates, Part::Hung, Part::Watch, Part::Pods];
         for part in parts.into_iter().filter(|part| wanted(*part)) {
             let done = || match part {
                 Part::Start => figures::start::measure(&programs, which, numbers),
                 Part::Rates => figures::rates::measure(&programs.start(which)?, &settings, numbers),
+                Part::Hung => figures::hung::measure(&programs.start(which)?, &settings, numbers),
                 Part::Watch => figures::watch::measure(&programs.start(which)?, &settings, numbers),
                 _ => figures::pods::measure(&programs.start(which)?, &settings, numbers),
             };

@@ -17,6 +17,9 @@ const BOTH: &[Row] = &[
     ("get rate", "ConfigMap GETs", Unit::PerSecond, Goal::Times(10.0)),
     ("get cpu", "ConfigMap GETs: server's processor time each", Unit::Seconds, Goal::Times(10.0)),
     ("get p99", "ConfigMap GETs: 99 of 100 within", Unit::Seconds, Goal::None),
+    ("calm get p99", "GETs of 1,000 ConfigMaps: 99 of 100 within", Unit::Seconds, Goal::None),
+    ("hung get p99", "the same, while 100 writes wait for a webhook", Unit::Seconds, Goal::None),
+    ("hung get rate", "GETs meanwhile", Unit::PerSecond, Goal::None),
     ("delivery rate", "deliveries to all watchers, ConfigMaps", Unit::PerSecond, Goal::Times(10.0)),
     ("delivery cpu", "deliveries, ConfigMaps: server's processor time each", Unit::Seconds, Goal::None),
     ("watched create rate", "ConfigMap creates meanwhile", Unit::PerSecond, Goal::None),
@@ -88,6 +91,12 @@ const ETCD: &[Row] = &[
 
 /// Costs at the large size, with the key of the same cost at the small one.
 const FLAT: &[(&str, &str, &str, Goal)] = &[
+    (
+        "hung get p99",
+        "calm get p99",
+        "GETs while 100 writes wait for a webhook, against before",
+        Goal::Flat(2.0),
+    ),
     ("many create", "few create", "create in-process, many objects against 1,000", FLAT_GOAL),
     ("many get", "few get", "GET in-process of the same 1,000, many objects against 1,000", FLAT_GOAL),
     // Objects that the processor's cache does not hold cost more to read, whoever reads them.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use rcgen::KeyPair;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::client::Connector;
@@ -99,7 +100,9 @@ impl Programs {
             Which::Ours => token_of(&fs::read_to_string(folder.join("kubeconfig"))?)?,
             Which::Reference => TOKEN.to_owned(),
         };
-        Ok(Server { processes, connector, requests: Requests { host, token }, ready, runtime })
+        let mut server = Server { processes, connector, requests: Requests { host, token }, ready, runtime };
+        server.become_ordinary()?;
+        Ok(server)
     }
 
     fn spawn_ours(&self, folder: &Path, port: u16) -> Result<Process> {
@@ -162,6 +165,48 @@ pub struct Server {
 }
 
 impl Server {
+    /// Goes on as a service account that may what roles allow it: an administrator is asked for nothing but his name.
+    fn become_ordinary(&mut self) -> Result<()> {
+        let account = json!({"metadata": {"name": "bench"}});
+        self.made("/api/v1/namespaces/default/serviceaccounts", &account)?;
+        let rule = json!({"apiGroups": ["", "admissionregistration.k8s.io"], "resources": ["configmaps", "pods", "namespaces", "validatingwebhookconfigurations"], "verbs": ["*"]});
+        let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+        self.made(roles, &json!({"metadata": {"name": "bench"}, "rules": [rule]}))?;
+        let binding = json!({
+            "metadata": {"name": "bench"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench"},
+            "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "bench"}],
+        });
+        self.made("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding)?;
+        let path = "/api/v1/namespaces/default/serviceaccounts/bench/token";
+        let told = self.made(path, &json!({"spec": {"expirationSeconds": 7200}}))?;
+        self.requests.token = told["status"]["token"].as_str().context("a token")?.to_owned();
+        // kube-apiserver hears of roles by a watch.
+        let mut request = Vec::new();
+        self.requests.get("/api/v1/namespaces/default/pods", "application/json", &mut request);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while self.runtime.block_on(async { self.connector.open().await?.exchange(&request).await })?.0 != 200
+        {
+            ensure!(Instant::now() < deadline, "the role of the service account does not count");
+        }
+        Ok(())
+    }
+
+    /// Creates something, and gives back what the server says of it.
+    pub fn made(&self, path: &str, body: &Value) -> Result<Value> {
+        let (mut request, mut answer) = (Vec::new(), Vec::new());
+        self.requests.post(path, &body.to_string(), &mut request);
+        let status = self.runtime.block_on(async {
+            self.connector
+                .open()
+                .await?
+                .exchange_with(&request, |piece| answer.extend_from_slice(piece))
+                .await
+        })?;
+        ensure!(status == 201, "{path} was answered with {status}: {}", String::from_utf8_lossy(&answer));
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
     /// Resident memory in bytes, of all its processes.
     pub fn resident_bytes(&self) -> Result<u64> {
         self.processes.iter().map(|process| resident_bytes(process.id())).sum()
