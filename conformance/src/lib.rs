@@ -17,6 +17,7 @@ pub mod controllers;
 pub mod envtest;
 pub mod explained;
 pub mod generate;
+pub mod hook;
 pub mod kubectl;
 pub mod kubelet;
 pub mod local;

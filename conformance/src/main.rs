@@ -13,6 +13,7 @@ use clap::{Parser, ValueEnum};
 use jiff::Timestamp;
 use windlass_conformance::client::Endpoint;
 use windlass_conformance::controllers::run::Choice;
+use windlass_conformance::hook::Hook;
 use windlass_conformance::operators::{self, Check, Ours, Real, Times, foobar};
 use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
@@ -167,6 +168,8 @@ async fn run(args: Args) -> Result<bool> {
     // Those that others would see come after the others.
     sequences.sort_by_key(Sequence::defines_kinds);
     sequences.retain(|sequence| format!("{}/{}", sequence.rule, sequence.name).contains(&args.only));
+    let hook = Hook::start().await?;
+    hook.fill(&mut sequences)?;
     let document = std::fs::read_to_string("docs/api-differences.md").context("docs/api-differences.md")?;
     let entries = explained::read(&document)?;
 

@@ -124,6 +124,10 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.params", 60, admission::policies::parametrized),
     ("policy.refused", 60, admission::refused::policies),
     ("policy.bindings", 20, admission::refused::bindings),
+    ("webhook.change", 80, admission::webhooks::changed),
+    ("webhook.answer", 80, admission::webhooks::answered),
+    ("webhook.silent", 20, admission::webhooks::silent),
+    ("webhook.want", 60, admission::webhooks::wanted),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.

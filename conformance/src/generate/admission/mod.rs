@@ -6,6 +6,7 @@
 pub mod policies;
 mod pool;
 pub mod refused;
+pub mod webhooks;
 
 use serde_json::{Value, json};
 

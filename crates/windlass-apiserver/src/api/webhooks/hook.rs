@@ -134,7 +134,10 @@ impl Hook {
         };
         match hold(&compiled, &environment, given) {
             Err(_) if self.ignores_failure => Ok(false),
-            Err(why) => Err(write.forbidden(&why)),
+            Err(why) => {
+                let Write { resource, .. } = write;
+                Err(Status::forbidden(&resource.group, &resource.plural, write.name(), &why))
+            }
             Ok(holds) => Ok(holds),
         }
     }
