@@ -2,8 +2,10 @@
 
 use crate::crd::{Answer, Environment, Evaluator, Expression, Given, OutOfBudget};
 
-/// How much all conditions of one holder may cost, as in kube-apiserver.
-const BUDGET: u64 = 2_500_000;
+/// How much all that a policy evaluates at once may cost, as in kube-apiserver.
+pub(super) const BUDGET: u64 = 10_000_000;
+/// The same for the conditions of one holder.
+const CONDITIONS_BUDGET: u64 = BUDGET / 4;
 
 /// What is said when the budget is used up.
 pub(super) const OUT_OF_BUDGET: &str =
@@ -18,7 +20,7 @@ pub(super) fn hold<'a>(
     environment: &'a Environment,
     given: Given<'a>,
 ) -> Result<bool, String> {
-    let evaluator = Evaluator::new(environment, given, BUDGET);
+    let evaluator = Evaluator::new(environment, given, CONDITIONS_BUDGET);
     let mut failed: Vec<String> = Vec::new();
     let answers: Result<Vec<_>, OutOfBudget> =
         conditions.iter().map(|condition| run(condition, &evaluator)).collect();

@@ -49,6 +49,7 @@ use crate::schema;
 
 pub(crate) use self::cel::{
     Answer, Asked, Authorizer, Environment, Evaluator, Expression, Given, OutOfBudget, Part, Returns, Who,
+    is_keyword,
 };
 pub use self::establish::{establish, is_condition_true};
 pub use self::hint::v1beta1_hint;

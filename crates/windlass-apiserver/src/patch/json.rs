@@ -112,7 +112,22 @@ impl Patcher<'_> {
         };
         done.map_err(|error| match error {
             PatchError::Rejected(text) if text.starts_with("doc is missing") => {
-                rejected(format!("{op} operation does not apply: {text}: missing value"))
+                let place = |name: &str| text_of(operation, name);
+                let what = match op {
+                    "test" => format!("is missing path: {}", place("path")),
+                    "move" | "copy" => format!("doc is missing from path: {}", place("from")),
+                    _ => text,
+                };
+                rejected(format!("{op} operation does not apply: {what}: missing value"))
+            }
+            PatchError::Rejected(why) if why.starts_with(NONEXISTENT) => {
+                // Where something is moved from, only its own name is told.
+                let from = text_of(operation, "from");
+                let place = match op {
+                    "move" => from.rsplit('/').next().unwrap_or_default(),
+                    _ => text_of(operation, "path"),
+                };
+                rejected(format!("error in {op} for path: '{place}': {why}: missing value"))
             }
             PatchError::Rejected(text) if text.starts_with("testing value") => {
                 rejected(format!("{text}: test failed"))
@@ -154,7 +169,9 @@ impl Patcher<'_> {
         let (container, key) = parent(self.root, path)?;
         match container {
             // The order of members is made canonical later, so that removal need not be linear.
-            Value::Object(map) => map.swap_remove(&key).ok_or_else(|| missing(path)),
+            Value::Object(map) => {
+                map.swap_remove(&key).ok_or_else(|| rejected(format!("{NONEXISTENT}: {key}")))
+            }
             Value::Array(list) => {
                 let at = position(&key, list.len())?;
                 spend(&mut self.work, list.len() - at)?;
@@ -302,6 +319,13 @@ fn spend(work: &mut usize, more: usize) -> Result<(), PatchError> {
         return Err(PatchError::TooLarge(text));
     }
     Ok(())
+}
+
+/// What is said of a key that is not there to be removed.
+const NONEXISTENT: &str = "Unable to remove nonexistent key";
+
+fn text_of<'a>(operation: &'a Map<String, Value>, name: &str) -> &'a str {
+    operation.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn missing(path: &str) -> PatchError {

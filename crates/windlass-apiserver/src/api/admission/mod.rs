@@ -1,9 +1,10 @@
 //! The gates that stand before every write, in kube-apiserver's order.
 //!
 //! ```text
-//! decode ─► PLUGINS, admit ─► mutating webhooks ─► prepare, validate ─► PLUGINS, validate ─► validating webhooks ─► quota ─► store
-//!               ▲                    │
-//!               └─ once more, where ─┘ they changed something
+//! decode ─► PLUGINS, admit ─► mutating policies ─► mutating webhooks ─► prepare, validate ─┐
+//!               ▲                                        │                                 │
+//!               └─ once more, where they changed ────────┘                                 ▼
+//!           store ◄─ quota ◄─ validating webhooks ◄─ validating policies ◄─ PLUGINS, validate
 //! ```
 //!
 //! [`PLUGINS`] is the list: each plugin is a pure function, or two, of what is written and of the other objects. `admit` may

@@ -21,6 +21,13 @@ pub(super) struct Policy {
     pub conditions: Vec<Compiled>,
     pub validations: Vec<Validation>,
     pub annotations: Vec<Annotation>,
+    pub mutations: Vec<Mutation>,
+}
+
+/// A mutation of a policy.
+#[derive(Clone)]
+pub(super) struct Mutation {
+    pub expression: Compiled,
 }
 
 /// A validation of a policy.
@@ -79,7 +86,15 @@ impl Policy {
             let expression = environment.compile(&source, Returns::TextOrNull, true);
             Annotation { source, expression }
         });
+        let mutations = list(&spec, "mutations").iter().map(|one| {
+            let (place, returns) = match str_at(one, &["patchType"]) {
+                "JSONPatch" => ("jsonPatch", Returns::Patches),
+                _ => ("applyConfiguration", Returns::Object),
+            };
+            Mutation { expression: environment.compile(&text(&one[place], "expression"), returns, true) }
+        });
         Policy {
+            mutations: mutations.collect(),
             name: object.name().to_owned(),
             revision: object.revision(),
             conditions: conditions.collect(),

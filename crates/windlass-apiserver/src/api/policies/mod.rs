@@ -1,8 +1,8 @@
-//! Admission policies: rules in CEL that are evaluated before something is written, and may refuse it.
+//! Admission policies: rules in CEL that are evaluated before something is written, and may change or refuse it.
 //!
 //! ```text
 //! policy (what it is about, expressions) ─┐
-//! binding (where it applies, actions) ────┼─► for each object of parameters: conditions ─► validations ─► deny, warn
+//! binding (where it applies, actions) ────┼─► for each object of parameters: conditions ─► mutations, or validations ─► deny, warn
 //! parameters (any object) ────────────────┘
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! request and of what is stored.
 
 mod compiled;
+mod mutate;
 mod params;
 mod validate;
 
@@ -26,11 +27,18 @@ use crate::status::Result;
 use crate::store::{Kind, Store};
 use compiled::Policy;
 
+pub(super) use mutate::Applied;
+
 const GROUP: &str = "admissionregistration.k8s.io";
 
 static VALIDATING: LazyLock<Pair> = LazyLock::new(|| Pair {
     policies: Kind::new(GROUP, "validatingadmissionpolicies"),
     bindings: Kind::new(GROUP, "validatingadmissionpolicybindings"),
+});
+
+static MUTATING: LazyLock<Pair> = LazyLock::new(|| Pair {
+    policies: Kind::new(GROUP, "mutatingadmissionpolicies"),
+    bindings: Kind::new(GROUP, "mutatingadmissionpolicybindings"),
 });
 
 /// What policies and their bindings are stored as.
@@ -44,6 +52,7 @@ struct Pair {
 pub(super) struct Policies {
     revision: u64,
     validating: Arc<Vec<Arc<Policy>>>,
+    mutating: Arc<Vec<Arc<Policy>>>,
 }
 
 impl Policies {
@@ -52,11 +61,13 @@ impl Policies {
         if self.revision == store.revision() {
             return;
         }
-        let changed = |kind: &Kind| store.events(kind, self.revision).is_ok_and(|events| events.len() > 0);
-        let forgotten = |kind: &Kind| store.events(kind, self.revision).is_err();
-        let pair = &*VALIDATING;
-        if [&pair.policies, &pair.bindings].into_iter().any(|kind| changed(kind) || forgotten(kind)) {
-            self.validating = Arc::new(read(store, pair, &self.validating));
+        let since = self.revision;
+        let changed = |kind: &Kind| store.events(kind, since).is_ok_and(|events| events.len() > 0);
+        let forgotten = |kind: &Kind| store.events(kind, since).is_err();
+        for (pair, known) in [(&*VALIDATING, &mut self.validating), (&*MUTATING, &mut self.mutating)] {
+            if [&pair.policies, &pair.bindings].into_iter().any(|kind| changed(kind) || forgotten(kind)) {
+                *known = Arc::new(read(store, pair, known));
+            }
         }
         self.revision = store.revision();
     }
@@ -91,11 +102,16 @@ impl Server {
 
     /// Lets policies judge a write.
     pub(super) fn judge(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
-        if self.policies.validating.is_empty() || !call.hooked || is_exempt(write.resource) {
+        if self.policies.validating.is_empty() || !self.is_judged(call, write) {
             return Ok(());
         }
         let policies = self.policies.validating.clone();
         validate::judge(self, call, write, &policies)
+    }
+
+    /// Whether policies have a say in a write.
+    fn is_judged(&self, call: &Call<'_>, write: Write<'_>) -> bool {
+        call.hooked && !is_exempt(write.resource)
     }
 
     /// Whether constraints match a write: its namespace, its labels, and what is done to what.

@@ -3,16 +3,44 @@
 use serde_json::Value;
 
 use super::Server;
+use super::compiled::Policy;
 use crate::api::registry::split_api_version;
+use crate::api::server::Call;
+use crate::api::webhooks::Write;
 use crate::json::str_at;
 use crate::kinds::check::matches;
 
-/// A kind of parameters, as it is served.
-pub(super) type ParamKind<'a> = Option<&'a Value>;
+/// A binding with its parameters, or why it has none.
+pub(super) type Bound<'p> = (&'p Value, Result<Vec<Value>, String>);
 
 impl Server {
+    /// The bindings of a policy that apply to a write, each with its parameters or why there are none. The error says what
+    /// is wrong with the policy.
+    pub(super) fn bindings_of<'p>(
+        &self,
+        policy: &'p Policy,
+        call: &Call<'_>,
+        write: Write<'_>,
+    ) -> Result<Vec<Bound<'p>>, String> {
+        if !self.is_matched(&policy.spec["matchConstraints"], call, write) {
+            return Ok(Vec::new());
+        }
+        self.check_param_kind(&policy.spec)?;
+        let given = |holder: &'p Value, field: &str| holder.get(field).filter(|value| value.is_object());
+        let kind = given(&policy.spec, "paramKind");
+        let applies = |binding: &&Value| {
+            let limits = binding["spec"].get("matchResources").filter(|limits| limits.is_object());
+            limits.is_none_or(|limits| self.is_matched(limits, call, write))
+        };
+        let with_params = |binding: &'p Value| {
+            let reference = given(&binding["spec"], "paramRef");
+            (binding, self.params(kind, reference, write.namespace(call)))
+        };
+        Ok(policy.bindings.iter().filter(applies).map(with_params).collect())
+    }
+
     /// Whether what a policy wants as parameters is there at all.
-    pub(super) fn check_param_kind(&self, spec: &Value) -> Result<(), String> {
+    fn check_param_kind(&self, spec: &Value) -> Result<(), String> {
         let Some(kind) = spec.get("paramKind").filter(|kind| kind.is_object()) else { return Ok(()) };
         match self.registry.by_kind(kind) {
             Some(_) => Ok(()),
@@ -27,9 +55,9 @@ impl Server {
     }
 
     /// The parameters of a binding: one that is nothing, where there are none to be had.
-    pub(super) fn params(
+    fn params(
         &self,
-        kind: ParamKind<'_>,
+        kind: Option<&Value>,
         reference: Option<&Value>,
         namespace: &str,
     ) -> Result<Vec<Value>, String> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::compiled::{Annotation, Policy, Validation};
 use super::{Server, seen};
-use crate::api::conditions::{OUT_OF_BUDGET, hold, run};
+use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold, run};
 use crate::api::matching::{Asking, list};
 use crate::api::object::meta_str;
 use crate::api::server::Call;
@@ -14,8 +14,6 @@ use crate::api::webhooks::Write;
 use crate::crd::{Answer, Evaluator, Given, OutOfBudget};
 use crate::status::{self, Status};
 
-/// How much all validations of a policy may cost for one object of parameters, as in kube-apiserver.
-const BUDGET: u64 = 10_000_000;
 /// How long a message may be that an expression gives, in bytes.
 const MESSAGE_MAX: usize = 5 << 10;
 
@@ -56,24 +54,18 @@ pub(super) fn judge(
     };
     let mut request = None;
     for policy in policies {
-        if !server.is_matched(&policy.spec["matchConstraints"], call, write) {
-            continue;
-        }
-        if let Err(why) = server.check_param_kind(&policy.spec) {
-            if policy.fails() {
-                refuse(policy, None, Denied::error(format!("failed to configure policy: {why}")));
-            }
-            continue;
-        }
-        for binding in &policy.bindings {
-            let (name, spec) = (meta_str(binding, "name"), &binding["spec"]);
-            let limits = spec.get("matchResources").filter(|limits| limits.is_object());
-            if limits.is_some_and(|limits| !server.is_matched(limits, call, write)) {
+        let bound = match server.bindings_of(policy, call, write) {
+            Ok(bound) => bound,
+            Err(why) => {
+                if policy.fails() {
+                    refuse(policy, None, Denied::error(format!("failed to configure policy: {why}")));
+                }
                 continue;
             }
-            let kind = policy.spec.get("paramKind").filter(|kind| kind.is_object());
-            let reference = spec.get("paramRef").filter(|reference| reference.is_object());
-            let params = match server.params(kind, reference, write.namespace(call)) {
+        };
+        for (binding, params) in bound {
+            let (name, spec) = (meta_str(binding, "name"), &binding["spec"]);
+            let params = match params {
                 Ok(params) => params,
                 Err(why) => {
                     if policy.fails() {
@@ -192,6 +184,7 @@ impl Policy {
                 Ok(Answer::Text(_) | Answer::Null) => {}
                 Ok(Answer::Bool(_)) => faults.push(unsupported(source, "bool")),
                 Ok(Answer::Other(ty)) => faults.push(unsupported(source, ty)),
+                Ok(Answer::Object(_) | Answer::Patches(_)) => faults.push(unsupported(source, "object")),
                 Err(why) if self.fails() => faults.push(Denied::error(why)),
                 Err(_) => {}
             }

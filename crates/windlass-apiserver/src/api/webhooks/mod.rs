@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 use super::create::uid;
 use super::matching::has_rule;
 use super::object::meta_str;
+use super::policies::Applied;
 use super::registry::Resource;
 use super::server::{Call, Server};
 use crate::status::{Result, Status};
@@ -122,6 +123,10 @@ pub(super) struct Round {
     has_changed: bool,
     asked: Vec<bool>,
     again: Vec<bool>,
+    /// What policies did.
+    applied: Applied,
+    /// The object as the last hook left it.
+    left: Option<Value>,
 }
 
 impl Round {
@@ -139,7 +144,7 @@ impl Server {
         !self.store.list(&MUTATING).is_empty() || !self.store.list(&VALIDATING).is_empty()
     }
 
-    /// Lets mutating hooks change an object.
+    /// Lets policies, then mutating hooks change an object.
     pub(super) fn mutate(
         &self,
         call: &mut Call<'_>,
@@ -147,15 +152,25 @@ impl Server {
         tree: &mut Value,
         round: &mut Round,
     ) -> Result<()> {
+        if write.operation != Operation::Delete {
+            let before = round.is_second.then_some(&round.applied);
+            let applied = self.change(call, write, tree, before)?;
+            round.has_changed |= applied.is_any();
+            round.applied = applied;
+        }
         let hooks = self.hooks(&MUTATING, call, write);
-        let Round { is_second, has_changed, asked, again } = round;
+        let Round { is_second, has_changed, asked, again, left, .. } = round;
         asked.resize(hooks.len(), false);
         again.resize(hooks.len(), false);
+        if *is_second && left.as_ref().is_some_and(|left| left != tree) {
+            // Somebody else changed it since.
+            again.clone_from(asked);
+        }
         for (at, hook) in hooks.iter().enumerate() {
             if *is_second && !again[at] {
                 continue;
             }
-            let changed = self.change(call, write, hook, tree)?;
+            let changed = self.ask_hook(call, write, hook, tree)?;
             if changed == Some(true) {
                 // Who was asked before is asked once more, if it wants to be.
                 *has_changed = true;
@@ -163,11 +178,12 @@ impl Server {
             }
             asked[at] |= changed.is_some() && hook.reinvoked;
         }
+        *left = (!hooks.is_empty()).then(|| tree.clone());
         Ok(())
     }
 
     /// Asks one mutating hook, if it wants to be asked. Whether it changed anything.
-    fn change(
+    fn ask_hook(
         &self,
         call: &mut Call<'_>,
         write: Write<'_>,

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, operators,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, StructExpr,
+    operators,
 };
 
 use super::depth::DEPTH_MAX;
 use super::issue::{self, Issue};
 use super::literals;
+use super::made;
 use super::overloads::{self, Overload};
 use super::parse::Parsed;
 use super::types::Ty;
@@ -49,9 +51,15 @@ pub(super) struct Called {
     pub is_member: bool,
 }
 
-/// Checks an expression over some variables. The error is what the compiler would print.
-pub(super) fn check(source: &str, parsed: &Parsed, variables: &[(&str, Ty)]) -> Result<Checked, String> {
+/// Checks an expression over some variables; `makes_objects` says whether it may make objects. The error is what the compiler would print.
+pub(super) fn check(
+    source: &str,
+    parsed: &Parsed,
+    variables: &[(&str, Ty)],
+    makes_objects: bool,
+) -> Result<Checked, String> {
     let mut checker = Checker {
+        makes_objects,
         parsed,
         issues: Vec::new(),
         known: Known::default(),
@@ -83,6 +91,8 @@ struct Checker<'s> {
     /// Variables, innermost last.
     scope: Vec<(String, Ty)>,
     uses_old_self: bool,
+    /// Whether there are types of which it may make objects, and what goes with them.
+    makes_objects: bool,
 }
 
 impl Checker<'_> {
@@ -132,11 +142,32 @@ impl Checker<'_> {
             Expr::Map(map) => self.map(map, depth),
             Expr::Comprehension(comprehension) => self.comprehension(comprehension, depth),
             Expr::Call(call) => self.call(expr.id, call, depth),
-            Expr::Struct(value) => self.undeclared(expr.id, &value.type_name),
+            Expr::Struct(value) => self.structure(expr.id, value, depth),
             Expr::Unspecified => Ty::Error,
         };
         self.types.insert(expr.id, ty.clone());
         ty
+    }
+
+    fn structure(&mut self, id: u64, value: &StructExpr, depth: usize) -> Ty {
+        let name = value.type_name.trim_start_matches('.');
+        if !self.makes_objects || !made::is_type(name) {
+            return self.undeclared(id, &value.type_name);
+        }
+        for entry in &value.entries {
+            let EntryExpr::StructField(field) = &entry.expr else { continue };
+            let found = self.expr(&field.value, depth);
+            let found = self.present(field.value.id, found, field.optional);
+            let wanted = made::field(name, &field.field);
+            if !self.known.fits(&wanted, &found) {
+                let message = format!(
+                    "expected type of field '{}' is '{wanted}' but provided type is '{found}'",
+                    field.field
+                );
+                self.fault(entry.id, message);
+            }
+        }
+        Ty::Made(name.into())
     }
 
     /// The type of a field of what `operand` gives.
@@ -153,6 +184,7 @@ impl Checker<'_> {
                     Ty::Error
                 }
             },
+            Ty::Made(name) => made::field(name, field),
             Ty::Struct(name) => {
                 self.fault(id, format!("unexpected failed resolution of '{name}'"));
                 Ty::Error
@@ -283,7 +315,10 @@ impl Checker<'_> {
             };
         };
         let qualified = qualified_name(target).map(|space| format!("{space}.{name}"));
-        if let Some(name) = qualified.filter(|name| overloads::of(name).is_some()) {
+        let is_known = |name: &String| {
+            overloads::of(name).is_some() && (self.makes_objects || !name.starts_with("jsonpatch."))
+        };
+        if let Some(name) = qualified.filter(is_known) {
             return self.resolve(id, &name, call, None, args);
         }
         let target = self.expr(target, depth);

@@ -18,6 +18,7 @@ use super::authorizer::{Asked, Authorizer, Check, Part, Who};
 use super::check::check;
 use super::decl::Decl;
 use super::eval::{Lazy, Machine, Overloads, Patterns, Scope};
+use super::made;
 use super::parse::parse;
 use super::types::Ty;
 use super::value::{Fault, Result as Valued, Val};
@@ -28,8 +29,18 @@ pub(crate) enum Returns {
     Bool,
     Text,
     TextOrNull,
+    /// An object, to be laid over another one.
+    Object,
+    /// Steps of a JSON patch.
+    Patches,
     /// Whatever it likes.
     Anything,
+}
+
+impl Returns {
+    fn makes_objects(self) -> bool {
+        matches!(self, Returns::Object | Returns::Patches)
+    }
 }
 
 /// An expression, ready to run.
@@ -92,15 +103,17 @@ impl Environment {
         }
         let failed = |issues: String| format!("compilation failed: {issues}");
         let parsed = parse(source).map_err(failed)?;
-        let checked = check(source, &parsed, &declared).map_err(failed)?;
-        let wanted: &[Ty] = match returns {
-            Returns::Bool => &[Ty::Bool],
-            Returns::Text => &[Ty::Text],
-            Returns::TextOrNull => &[Ty::Text, Ty::Null],
-            Returns::Anything => &[],
+        let checked = check(source, &parsed, &declared, returns.makes_objects()).map_err(failed)?;
+        let wanted = match returns {
+            Returns::Bool => vec![Ty::Bool],
+            Returns::Text => vec![Ty::Text],
+            Returns::TextOrNull => vec![Ty::Text, Ty::Null],
+            Returns::Object => vec![Ty::Made(made::OBJECT.into())],
+            Returns::Patches => vec![Ty::list(Ty::Made(made::PATCH.into()))],
+            Returns::Anything => Vec::new(),
         };
         if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted.same(&checked.ty)) {
-            let wanted = match wanted {
+            let wanted = match &wanted[..] {
                 [only] => only.in_full(),
                 several => {
                     let names: Vec<String> = several.iter().map(Ty::in_full).collect();
@@ -232,6 +245,10 @@ pub(crate) enum Answer {
     Bool(bool),
     Text(String),
     Null,
+    /// An object, or what is wrong with it.
+    Object(Result<Value, String>),
+    /// The steps of a JSON patch, or what is wrong with them.
+    Patches(Result<Vec<Value>, String>),
     /// Anything else, by its type.
     Other(&'static str),
 }
@@ -283,6 +300,14 @@ impl<'a> Evaluator<'a> {
             Val::Bool(value) => Answer::Bool(value),
             Val::Text(text) => Answer::Text(text.to_string()),
             Val::Null => Answer::Null,
+            Val::Made(made) => Answer::Object(made.to_json()),
+            Val::List(list) if returns_patches(expression) => {
+                let step = |value: &Val<'_>| match value {
+                    Val::Made(made) => made.to_step(),
+                    other => Err(format!("{} is no step of a patch", other.type_name())),
+                };
+                Answer::Patches(list.iter().map(step).collect())
+            }
             other => Answer::Other(other.type_name()),
         }))
     }
@@ -316,6 +341,10 @@ impl<'a> Evaluator<'a> {
         let root = Scope::lazy(self);
         within(&machine, &expression.expr, &values, &root)
     }
+}
+
+fn returns_patches(expression: &Expression) -> bool {
+    matches!(&expression.ty, Ty::List(element) if matches!(&**element, Ty::Made(name) if &**name == made::PATCH))
 }
 
 /// Evaluates with some variables more.

@@ -14,6 +14,7 @@ use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValu
 use super::authorizer::Authorizer;
 use super::environment::REQUEST_RESOURCE;
 use super::functions;
+use super::made::Made;
 use super::value::{Fault, Result, Text, Val};
 use crate::crd::pattern::Pattern;
 
@@ -214,7 +215,23 @@ impl<'m> Machine<'m> {
                     _ => functions::call(self, expr.id, call, scope),
                 }
             }
-            Expr::Struct(_) | Expr::Unspecified => Err(Fault::NoOverload),
+            Expr::Struct(value) => {
+                self.charge(40)?;
+                let mut fields = BTreeMap::new();
+                for entry in &value.entries {
+                    let EntryExpr::StructField(entry) = &entry.expr else { return Err(Fault::NoOverload) };
+                    match (self.eval(&entry.value, scope)?, entry.optional) {
+                        (Val::Optional(None), true) => {}
+                        (Val::Optional(Some(inner)), true) => {
+                            fields.insert(entry.field.clone(), (*inner).clone());
+                        }
+                        (value, _) => drop(fields.insert(entry.field.clone(), value)),
+                    }
+                }
+                let name = value.type_name.trim_start_matches('.').to_owned();
+                Ok(Val::Made(Rc::new(Made { name, fields })))
+            }
+            Expr::Unspecified => Err(Fault::NoOverload),
         }
     }
 

@@ -11,7 +11,8 @@ use super::{bounds, library, macros, spent};
 use crate::crd::{duration, text};
 
 /// Names that qualify functions: `sets.contains(a, b)`.
-pub(super) const NAMESPACES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
+pub(super) const NAMESPACES: [&str; 7] =
+    ["format", "ip", "jsonpatch", "lists", "optional", "sets", "strings"];
 
 /// The type that a name stands for.
 pub(super) fn type_named<'a>(name: &str) -> Option<Val<'a>> {
@@ -101,6 +102,10 @@ fn apply<'a>(
                 })
             }))
         }
+        (Some("jsonpatch"), _) => match (name, args) {
+            ("escapeKey", [Val::Text(key)]) => Some(Ok(Val::text(key.replace('~', "~0").replace('/', "~1")))),
+            _ => None,
+        },
         (Some("lists"), _) => match (name, args) {
             // Nothing but the cost keeps the list from filling all memory.
             ("range", [Val::Int(size)]) => {

@@ -28,6 +28,7 @@ mod library;
 mod library_cost;
 mod literals;
 mod macros;
+mod made;
 mod overloads;
 mod parse;
 mod range;
@@ -56,6 +57,7 @@ use crate::field::{Error, Errors, Path, Reason};
 
 pub(crate) use self::authorizer::{Asked, Authorizer, Part, Who};
 pub(crate) use self::environment::{Answer, Environment, Evaluator, Expression, Given, OutOfBudget, Returns};
+pub(crate) use self::escape::is_keyword;
 
 /// How much all rules may cost for one object, as in kube-apiserver.
 const OBJECT_COST_MAX: u64 = 10_000_000;
@@ -263,7 +265,7 @@ fn compile(rule: &Rule, own: &Arc<Decl>) -> Outcome {
 
 fn parse_and_check(source: &str, variables: &[(&str, Ty)]) -> Result<(Parsed, Checked), String> {
     let parsed = parse(source)?;
-    let checked = check(source, &parsed, variables)?;
+    let checked = check(source, &parsed, variables, false)?;
     Ok((parsed, checked))
 }
 

@@ -20,8 +20,19 @@ pub(super) fn call(name: &str, overload: &str, args: &[Val<'_>], result: &Val<'_
             10 + read(1) + times(requirements, 50.0)
         }
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => args.first().map_or(0, traversal),
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
-        | "quantity" | "isQuantity" | "semver" | "isSemver" => read(0),
+        "url"
+        | "jsonpatch.escapeKey"
+        | "lowerAscii"
+        | "upperAscii"
+        | "substring"
+        | "trim"
+        | "cidr"
+        | "isIP"
+        | "isCIDR"
+        | "quantity"
+        | "isQuantity"
+        | "semver"
+        | "isSemver" => read(0),
         "replace" | "split" | "ip.isCanonical" => times(size(0), 2.0 * TEXT),
         "join" => times(self::size(result), 2.0 * TEXT),
         "find" | "findAll" | "matches" if overload != "matches" => {

@@ -27,6 +27,8 @@ pub(super) enum Ty {
     Optional(Arc<Ty>),
     /// An object with the fields of a schema.
     Object(Arc<Decl>),
+    /// A type of which expressions make objects: `Object.spec`.
+    Made(Arc<str>),
     /// A type of the library that has fields, if only it told: `kubernetes.Quantity`.
     Struct(&'static str),
     /// A type of the library that nobody can look into: `net.IP`.
@@ -118,6 +120,7 @@ impl Ty {
             (Ty::Map(key, value), Ty::Map(other_key, other)) => key.same(other_key) && value.same(other),
             (Ty::Object(a), Ty::Object(b)) => a.name() == b.name(),
             (Ty::Struct(a), Ty::Struct(b)) | (Ty::Opaque(a), Ty::Opaque(b)) => a == b,
+            (Ty::Made(a), Ty::Made(b)) => a == b,
             (Ty::Param(a), Ty::Param(b)) => a == b,
             (Ty::Type(_), _) | (_, Ty::Type(_)) => false,
             _ => std::mem::discriminant(self) == std::mem::discriminant(other),
@@ -133,6 +136,7 @@ impl Ty {
                 | Ty::Opaque(_)
                 | Ty::Object(_)
                 | Ty::Struct(_)
+                | Ty::Made(_)
                 | Ty::Duration
                 | Ty::Timestamp
         )
@@ -171,6 +175,7 @@ impl fmt::Display for Ty {
             Ty::Optional(inner) => return write!(f, "optional_type({inner})"),
             Ty::Object(decl) => decl.name(),
             Ty::Struct(name) | Ty::Opaque(name) => name,
+            Ty::Made(name) => name,
             Ty::Param(number) => {
                 return match number.checked_sub(LETTERS).and_then(char::from_u32) {
                     Some(letter) => write!(f, "{letter}"),

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::authorizer::Check;
 use super::escape;
 use super::library;
+use super::made::Made;
 use crate::crd::duration;
 use crate::crd::props::Props;
 
@@ -72,6 +73,8 @@ pub(super) enum Val<'a> {
     Optional(Option<Rc<Val<'a>>>),
     /// The name of a type, as `type(x)` gives it.
     Type(&'static str),
+    /// An object that the expression made.
+    Made(Rc<Made<'a>>),
     /// A question about who may do what.
     Check(Rc<Check>),
     /// Values with names that are found out when they are asked for: `variables`.
@@ -176,6 +179,7 @@ impl<'a> Val<'a> {
             Val::Foreign(cel::Value::Duration(_)) => "google.protobuf.Duration",
             Val::Foreign(cel::Value::Timestamp(_)) => "google.protobuf.Timestamp",
             Val::Foreign(_) => "object",
+            Val::Made(_) => "object",
             Val::Check(check) => check.type_name(),
             Val::Composed => "kubernetes.variables",
         }
@@ -222,6 +226,7 @@ impl<'a> Val<'a> {
         match self {
             Val::Node(node) => node.field(name),
             Val::Map(map) => Ok(map.get(&Key::Text(name.into())).cloned()),
+            Val::Made(made) => Ok(made.fields.get(name).cloned()),
             _ => Err(Fault::NoOverload),
         }
     }
@@ -238,6 +243,7 @@ impl<'a> Val<'a> {
             (Val::Bytes(a), Val::Bytes(b)) => a == b,
             (Val::Type(a), Val::Type(b)) => a == b,
             (Val::Foreign(a), Val::Foreign(b)) => a == b,
+            (Val::Made(a), Val::Made(b)) => a.equals(b)?,
             (Val::Optional(None), Val::Optional(None)) => true,
             (Val::Optional(Some(a)), Val::Optional(Some(b))) => a.equals(b)?,
             _ if self.type_name() == "list" && other.type_name() == "list" => self.same_list(other)?,

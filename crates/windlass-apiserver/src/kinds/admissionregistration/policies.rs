@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::validate_rule;
-use crate::crd::{Environment, Returns};
+use crate::crd::{Environment, Returns, is_keyword};
 use crate::field::{Errors, Path, Reason};
 use crate::kinds::check::{by_rule, one_of, required, selector};
 use crate::kinds::tree::{get, list, text};
@@ -38,9 +38,9 @@ pub(super) fn validate_policy(
         if mutates {
             let operations =
                 list(constraints, "resourceRules").iter().flat_map(|rule| list(rule, "operations"));
-            for operation in operations.filter(|operation| *operation != "CREATE" && *operation != "UPDATE") {
-                let at = at.child("resourceRules");
-                errors.not_supported(&at.child("operations"), operation, &["CREATE", "UPDATE"]);
+            for operation in operations.filter(|operation| *operation == "DELETE") {
+                let (at, known) = (at.child("resourceRules"), ["*", "CONNECT", "CREATE", "UPDATE"]);
+                errors.not_supported(&at.child("operations"), operation, &known);
             }
         }
     }
@@ -55,8 +55,54 @@ pub(super) fn validate_policy(
         self::variable(&mut environment, variable, &at.index(index), errors);
     }
     match mutates {
-        true => one_of(spec, "reinvocationPolicy", &["IfNeeded", "Never"], &path, errors),
+        true => mutations(spec, &environment, &path, errors),
         false => validations(policy, &environment, errors),
+    }
+}
+
+fn mutations(spec: &Value, environment: &Environment, path: &Path<'_>, errors: &mut Errors) {
+    let all = list(spec, "mutations");
+    if all.is_empty() {
+        errors.required(&path.child("mutations"), "mutations must contain at least one item");
+    }
+    for (index, mutation) in all.iter().enumerate() {
+        let at = path.child("mutations");
+        let at = at.index(index);
+        let (own, other, returns) = match text(mutation, "patchType") {
+            "" => {
+                errors.required(&at.child("patchType"), "");
+                continue;
+            }
+            "JSONPatch" => ("jsonPatch", "applyConfiguration", Returns::Patches),
+            "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Returns::Object),
+            unknown => {
+                let known = ["ApplyConfiguration", "JSONPatch"];
+                errors.not_supported(&at.child("patchType"), &json!(unknown), &known);
+                continue;
+            }
+        };
+        let patch_type = text(mutation, "patchType");
+        match get(mutation, own) {
+            None => {
+                errors.required(&at.child(own), &format!("must be specified when patchType is {patch_type}"))
+            }
+            Some(patch) => {
+                let at = at.child(own);
+                match text(patch, "expression").trim() {
+                    "" => errors.required(&at.child("expression"), ""),
+                    source => {
+                        expression(environment, source, (returns, true), &at.child("expression"), errors)
+                    }
+                }
+            }
+        }
+        if get(mutation, other).is_some() {
+            let detail = format!("must not be specified when patchType is {patch_type}");
+            errors.invalid(&at.child(other), &json!(format!("{{{other}}}")), &detail);
+        }
+    }
+    if required(spec, "reinvocationPolicy", "", path, errors) {
+        one_of(spec, "reinvocationPolicy", &["IfNeeded", "Never"], path, errors);
     }
 }
 
@@ -157,33 +203,10 @@ fn variable(environment: &mut Environment, variable: &Value, path: &Path<'_>, er
 }
 
 fn is_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let is_letter = |c: char| c == '_' || c.is_ascii_alphabetic();
     name.starts_with(is_letter)
         && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
-        && !RESERVED.contains(&name)
+        && !is_keyword(name)
 }
 
 /// Checks `matchConditions` of a policy or of a webhook.
