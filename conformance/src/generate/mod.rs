@@ -124,6 +124,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.params", 60, admission::policies::parametrized),
     ("policy.refused", 60, admission::refused::policies),
     ("policy.bindings", 20, admission::refused::bindings),
+    ("policy.change", 80, admission::mutations::changed),
+    ("policy.change-refused", 25, admission::mutations::refused),
     ("webhook.change", 80, admission::webhooks::changed),
     ("webhook.answer", 80, admission::webhooks::answered),
     ("webhook.silent", 20, admission::webhooks::silent),
