@@ -13,6 +13,8 @@ const VERSION: u8 = 0xa0;
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 /// 2.5.4.10
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+/// 1.3.6.1.4.1.57683.2
+const UID: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x83, 0xc2, 0x53, 0x02];
 /// UTF8String, PrintableString, IA5String: the text types whose bytes are UTF-8.
 const TEXTS: [u8; 3] = [0x0c, 0x13, 0x16];
 
@@ -22,6 +24,8 @@ pub(crate) struct Subject {
     /// The last of its common names; empty where it has none.
     pub common_name: String,
     pub organizations: Vec<String>,
+    /// The uids that it tells; more than one, or an empty one, is a mistake.
+    pub uids: Vec<String>,
 }
 
 /// The subject of a certificate in DER.
@@ -59,6 +63,9 @@ fn subject(name: &[u8]) -> Option<Subject> {
             match (identifier, text) {
                 (COMMON_NAME, Some(text)) => found.common_name = text.to_owned(),
                 (ORGANIZATION, Some(text)) => found.organizations.push(text.to_owned()),
+                (UID, Some(text)) => found.uids.push(text.to_owned()),
+                // What is no text is no uid.
+                (UID, None) => found.uids.push(String::new()),
                 _ => {}
             }
             attributes = next;
@@ -140,5 +147,14 @@ mod tests {
                 let _ = (of_certificate(&changed), of_request(&changed));
             }
         }
+    }
+
+    #[test]
+    fn a_subject_may_tell_its_uid() {
+        let uid = || DnType::CustomDnType(vec![1, 3, 6, 1, 4, 1, 57683, 2]);
+        let told = of_certificate(&certificate(&[(DnType::CommonName, "bob"), (uid(), "u-1")])).unwrap();
+        assert_eq!((told.common_name.as_str(), told.uids.as_slice()), ("bob", &["u-1".to_owned()][..]));
+        let silent = of_certificate(&certificate(&[(DnType::CommonName, "bob")])).unwrap();
+        assert!(silent.uids.is_empty());
     }
 }

@@ -15,6 +15,9 @@ pub struct User {
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
+/// The group of all users who are known.
+const KNOWN: &str = "system:authenticated";
+
 impl User {
     /// The administrator: what in-process clients are.
     pub fn admin() -> User {
@@ -23,7 +26,10 @@ impl User {
 
     /// A user of this name who is in these groups, and in that of all users who are known.
     pub fn new<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> User {
-        let groups = groups.into_iter().chain(["system:authenticated"]).map(str::to_owned).collect();
+        let mut groups: Vec<String> = groups.into_iter().map(str::to_owned).collect();
+        if !groups.iter().any(|group| group == KNOWN) {
+            groups.push(KNOWN.to_owned());
+        }
         User { name: name.to_owned(), groups, ..User::default() }
     }
 

@@ -42,7 +42,7 @@ impl Identity {
             return Certified::Nobody;
         };
         match self.certificates.verify_client_cert(leaf, intermediates, UnixTime::now()) {
-            Ok(_) => user(leaf).map_or(Certified::Refused, Certified::User),
+            Ok(_) => user(leaf),
             Err(error) => {
                 tracing::debug!(%error, "a client certificate was refused");
                 Certified::Refused
@@ -135,13 +135,20 @@ pub(super) enum Certified {
     User(User),
 }
 
-/// The user that a certificate in DER names; `None` where it names none.
-fn user(certificate: &[u8]) -> Option<User> {
-    let named = x509::of_certificate(certificate)?;
+/// The user that a certificate in DER names. One without a name is as good as none.
+fn user(certificate: &[u8]) -> Certified {
+    let Some(named) = x509::of_certificate(certificate) else { return Certified::Refused };
+    if named.common_name.is_empty() {
+        return Certified::Nobody;
+    }
     let mut user = User::new(&named.common_name, named.organizations.iter().map(String::as_str));
     let id = digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={id}")]);
-    (!user.name.is_empty()).then_some(user)
+    match named.uids.as_slice() {
+        [] => Certified::User(user),
+        [uid] if !uid.is_empty() => Certified::User(User { uid: uid.clone(), ..user }),
+        _ => Certified::Refused,
+    }
 }
 
 /// The token that is presented: the second word of the header. What follows it counts for nothing, and after two spaces there
