@@ -12,11 +12,17 @@ use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+
+use crate::certificates::Always;
+
+/// A chain of certificates, and the key of the first.
+pub(crate) type Certificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// A body that arrives in pieces.
 pub type Body = UnsyncBoxBody<Bytes, anyhow::Error>;
@@ -49,12 +55,24 @@ pub struct Https {
 impl Https {
     /// The server at `127.0.0.1:PORT`, with a bearer token.
     pub fn new(address: &str, token: &str) -> Https {
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        Https::with(address, token, None)
+    }
+
+    /// The same, with a client certificate and its key.
+    pub(crate) fn with(address: &str, token: &str, certificate: Option<Certificate>) -> Https {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("ring knows the default versions")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyOnLoopback))
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(Arc::new(AnyOnLoopback));
+        let config = match certificate {
+            None => config.with_no_client_auth(),
+            Some((chain, key)) => {
+                let key = provider.key_provider.load_private_key(key).expect("a key that was just made");
+                config.with_client_cert_resolver(Arc::new(Always(Arc::new(CertifiedKey::new(chain, key)))))
+            }
+        };
         Https { address: address.into(), token: token.into(), tls: TlsConnector::from(Arc::new(config)) }
     }
 

@@ -63,7 +63,7 @@ fn real(output: &Path) -> Result<PathBuf> {
 }
 
 /// A folder with ours, as users make it.
-fn ours(windlass: &Path, output: &Path) -> Result<PathBuf> {
+pub(crate) fn ours(windlass: &Path, output: &Path) -> Result<PathBuf> {
     let folder = fresh(&output.join("ours"))?;
     let made = Command::new(windlass).args(["envtest", "assets"]).arg(&folder).output();
     let made = made.context("windlass cannot be run")?;

@@ -11,6 +11,7 @@
 //! server does, live in `make conformance`, or as recorded in `recorded/` for `make test`.
 
 pub mod answer;
+pub mod certificates;
 pub mod client;
 pub mod compare;
 pub mod controllers;

@@ -19,8 +19,8 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    controllers, envtest, explained, generate, kubectl, kubelet, node, published, recorded, report, rules,
-    servers, suite,
+    certificates, controllers, envtest, explained, generate, kubectl, kubelet, node, published, recorded,
+    report, rules, servers, suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -94,6 +94,8 @@ enum Mode {
     RecordKubelet,
     /// Run the suites of a project in Go, written for envtest, with the real programs and with ours.
     Envtest,
+    /// Show client certificates that are drawn at random to both servers.
+    Certificates,
     /// Run helm 3 and 4, and the definitions and samples of cert-manager and of the operator of Prometheus, on both servers.
     Published,
     /// Our node and our controllers on a real kube-apiserver: the same manifests, and what people do with kubectl.
@@ -144,6 +146,10 @@ async fn run(args: Args) -> Result<bool> {
         let output = output.join("envtest");
         return tokio::task::spawn_blocking(move || envtest::run(&program, &output)).await?;
     }
+    if args.mode == Mode::Certificates {
+        let seed = args.seed.unwrap_or_else(drawn);
+        return certificates::run(&program, &output.join("certificates"), seed).await;
+    }
     if args.mode == Mode::Node {
         return node::run(&args.only, &output.join("node")).await;
     }
@@ -160,8 +166,7 @@ async fn run(args: Args) -> Result<bool> {
         println!("{count} sequences, {} kB, from {}", size / 1000, recorded::REFERENCE);
         return Ok(true);
     }
-    // The hasher of the standard library is seeded by the machine: the one random number of a run.
-    let seed = args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() % 1_000_000_000);
+    let seed = args.seed.unwrap_or_else(drawn);
     println!("seed {seed} (repeat with --seed {seed})");
     let mut sequences: Vec<Sequence> = rules::hand_written()?;
     sequences.extend(generate::all(seed, args.generated));
@@ -278,6 +283,11 @@ async fn published_mode(
     let lines = different.lines().filter(|line| line.starts_with("## "));
     println!("helm 3 and 4: {count} lines, {} different: see {}", lines.count(), file.display());
     Ok(summary.different == 0 && different.is_empty())
+}
+
+/// The one random number of a run: the hasher of the standard library is seeded by the machine.
+fn drawn() -> u64 {
+    RandomState::new().build_hasher().finish() % 1_000_000_000
 }
 
 /// On both servers at once: most of the time is spent waiting.

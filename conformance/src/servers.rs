@@ -185,6 +185,20 @@ pub async fn ours(program: &Path, folder: &Path) -> Result<Server> {
     Ok(server)
 }
 
+/// Starts a program in the place of kube-apiserver, at a port that is free.
+///
+/// # Errors
+/// It cannot be started, or is not ready within ten seconds.
+pub(crate) async fn started(mut command: Command, folder: &Path) -> Result<Server> {
+    let [port] = free_ports()?;
+    let log = folder.join("server.log");
+    let process = spawn(command.arg(format!("--secure-port={port}")), &log)?;
+    let https = Https::new(&format!("127.0.0.1:{port}"), "");
+    let mut server = Server { https, kubeconfig: PathBuf::new(), processes: vec![process] };
+    server.ready(Duration::from_secs(10), &log).await?;
+    Ok(server)
+}
+
 impl Server {
     /// Starts kube-controller-manager beside a real server, with these arguments more, and waits until it is well.
     ///
