@@ -155,7 +155,7 @@ async fn learns(server: &Server, shown: &Shown) -> String {
     let mut out = String::new();
     for (method, path, body) in questions() {
         out += &match ask(&https, method, path, &body).await {
-            Ok((code, answer)) if code == 201 => format!("{path}: 201 {}\n", answer["status"]["userInfo"]),
+            Ok((201, answer)) => format!("{path}: 201 {}\n", answer["status"]["userInfo"]),
             Ok((code, answer)) => format!("{path}: {code} {}\n", answer["message"]),
             Err(_) => format!("{path}: no answer\n"),
         };

@@ -282,7 +282,10 @@ async fn published_mode(
     std::fs::write(&file, &different)?;
     let lines = different.lines().filter(|line| line.starts_with("## "));
     println!("helm 3 and 4: {count} lines, {} different: see {}", lines.count(), file.display());
-    Ok(summary.different == 0 && different.is_empty())
+    let controllers = published::compare_kube_rs(reference, ours, &output.join("kube-rs"))?;
+    let verdict = if controllers.is_empty() { "the same" } else { "different" };
+    println!("controllers on kube-rs: {verdict}\n{controllers}");
+    Ok(summary.different == 0 && different.is_empty() && controllers.is_empty())
 }
 
 /// The one random number of a run: the hasher of the standard library is seeded by the machine.

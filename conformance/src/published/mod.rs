@@ -1,8 +1,9 @@
-//! Programs and definitions that others have published, on both servers: helm, by its own means, and the custom kinds of
-//! cert-manager and of the operator of Prometheus.
+//! Programs and definitions that others have published, on both servers: helm, by its own means, the custom kinds of
+//! cert-manager and of the operator of Prometheus, and controllers on the runtime of kube-rs.
 
 mod definitions;
 mod helm;
+mod kube_rs;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,6 +12,7 @@ use anyhow::{Context as _, Result};
 
 pub use definitions::{objects, sources};
 pub use helm::compare as compare_helm;
+pub use kube_rs::compare as compare_kube_rs;
 
 /// The Go of the set-up, or of the PATH.
 ///
