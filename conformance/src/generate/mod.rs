@@ -126,6 +126,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.bindings", 20, admission::refused::bindings),
     ("policy.change", 80, admission::mutations::changed),
     ("policy.change-refused", 25, admission::mutations::refused),
+    ("policy.parts", 40, admission::parts::parts),
+    ("policy.versions", 40, admission::parts::versions),
     ("webhook.change", 80, admission::webhooks::changed),
     ("webhook.answer", 80, admission::webhooks::answered),
     ("webhook.silent", 20, admission::webhooks::silent),

@@ -4,6 +4,7 @@
 //! and in order. So what is to be judged begins when a mark is known that was written last.
 
 pub mod mutations;
+pub mod parts;
 pub mod policies;
 mod pool;
 pub mod refused;

@@ -27,16 +27,15 @@ impl Server {
             meta::wipe_system_fields(&mut binding);
         }
         place(&mut binding, &pods, &call.target.namespace)?;
-        // Webhooks would have to be shown the Binding.
-        call.hooked = false;
         let written = call.target.resource.clone();
-        let write = Write::new(Operation::Create, &written, None, options.dry_run);
+        let write = Write::new(Operation::Create, &written, None, options.dry_run).shaped(&bindings);
         self.admit(call, write, &mut binding)?;
         let name = meta_str(&binding, "name").to_owned();
         if !legacy && name != call.target.name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
         check(&binding)?;
+        self.validate(call, write.of(&binding))?;
         if name.is_empty() {
             return Err(Status::bad_request("Name parameter required."));
         }

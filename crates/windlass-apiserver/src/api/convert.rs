@@ -34,6 +34,11 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
     tree
 }
 
+/// A tree of one version in another one of the same resource.
+pub(super) fn between(from: &Resource, to: &Resource, tree: Value) -> Value {
+    from_storage(to, to_storage(from, tree))
+}
+
 /// A tree in the version in which it is stored.
 pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
     if resource.api_version() == resource.storage_api_version {

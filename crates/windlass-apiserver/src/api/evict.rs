@@ -45,14 +45,14 @@ impl Server {
     pub(super) fn evict(&mut self, call: &mut Call<'_>) -> Result<Response> {
         let pods = call.target.resource.clone();
         let write = WriteOptions::parse(call.query, &call.user_agent(), "CreateOptions")?;
-        let mut body = super::decode::body(call, &evictions(call), write.validation)?;
+        let evictions = evictions(call);
+        let mut body = super::decode::body(call, &evictions, write.validation)?;
         meta::wipe_system_fields(&mut body);
         place(&mut body, &pods, &call.target.namespace)?;
-        // Webhooks would have to be shown the Eviction.
-        call.hooked = false;
-        let admitted = Write::new(Operation::Create, &pods, None, write.dry_run);
+        let admitted = Write::new(Operation::Create, &pods, None, write.dry_run).shaped(&evictions);
         self.admit(call, admitted, &mut body)?;
         let mut eviction = asked(&body, call)?;
+        self.validate(call, admitted.of(&body))?;
         let found = self.store.get(&pods.storage, &call.target.namespace, &call.target.name).cloned();
         let current = found.ok_or_else(|| Status::not_found("", "pods", &call.target.name))?;
         let tree = self.load(&pods, &current);

@@ -1,9 +1,10 @@
 //! What rules and selectors say of a write: shared by webhooks and admission policies.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
+use super::convert::between;
 use super::object::meta_str;
 use super::registry::Resource;
 use super::server::{Call, Server};
@@ -24,7 +25,7 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 /// Whether one of some rules names what is done, and the object if it names any.
-pub(super) fn has_rule(rules: &[Value], write: Write<'_>, subresource: &str, name: &str) -> bool {
+fn has_rule(rules: &[Value], write: Write<'_>, subresource: &str, name: &str) -> bool {
     let Write { operation, resource, .. } = write;
     let has =
         |rule: &Value, key: &str, value: &str| list(rule, key).iter().any(|one| one == "*" || one == value);
@@ -45,6 +46,50 @@ pub(super) fn has_rule(rules: &[Value], write: Write<'_>, subresource: &str, nam
     rules.iter().any(|rule| fits(&rule))
 }
 
+/// How rules name what is done.
+pub(super) enum Match {
+    /// They do not.
+    Not,
+    /// As it was asked for.
+    Asked,
+    /// In another version of the same resource.
+    In(Arc<Resource>),
+}
+
+/// A write as somebody sees it who wants another version of the same resource.
+pub(super) struct Shown {
+    resource: Arc<Resource>,
+    object: Option<Value>,
+    old: Option<Value>,
+}
+
+impl Shown {
+    pub fn new(write: Write<'_>, resource: &Arc<Resource>) -> Shown {
+        // What stands for a part of the resource is the same for all versions.
+        let convert = |object: &Value| match write.is_whole() {
+            true => between(write.resource, resource, object.clone()),
+            false => object.clone(),
+        };
+        Shown { resource: resource.clone(), object: write.object.map(convert), old: write.old.map(convert) }
+    }
+
+    /// The write as it is shown.
+    pub fn write<'a>(&'a self, write: Write<'a>) -> Write<'a> {
+        let shape = if write.is_whole() { &*self.resource } else { write.shape };
+        let (object, old) = (self.object.as_ref(), self.old.as_ref());
+        let asked = Some((write.resource, write.shape));
+        Write { resource: &self.resource, shape, object, old, asked, ..write }
+    }
+
+    /// What was made of the object, in the version that was asked for.
+    pub fn returned(&self, write: Write<'_>, object: Value) -> Value {
+        match write.is_whole() {
+            true => between(&self.resource, write.resource, object),
+            false => object,
+        }
+    }
+}
+
 /// Whether an entry of a rule names a resource: `pods`, `pods/status`, `pods/*`, `*/status`, `*` or `*/*`.
 fn names(entry: &Value, plural: &str, subresource: &str) -> bool {
     let entry = entry.as_str().unwrap_or_default();
@@ -53,6 +98,32 @@ fn names(entry: &Value, plural: &str, subresource: &str) -> bool {
 }
 
 impl Server {
+    /// How rules name a write. `is_exact` says that other versions of the resource are other resources.
+    pub(super) fn matched(
+        &self,
+        rules: &[Value],
+        is_exact: bool,
+        call: &Call<'_>,
+        write: Write<'_>,
+    ) -> Match {
+        let (subresource, name) = (call.target.subresource.as_str(), write.name(call));
+        if has_rule(rules, write, subresource, name) {
+            return Match::Asked;
+        }
+        // A webhook that converts would have to be asked first.
+        if is_exact || super::conversion::by_webhook(write.resource) {
+            return Match::Not;
+        }
+        let is_other = |other: &&Arc<Resource>| {
+            (&other.group, &other.version) != (&write.resource.group, &write.resource.version)
+                && (subresource.is_empty() || other.subresource(subresource).is_some())
+        };
+        let mut others = self.registry.views(&write.resource.storage).filter(is_other);
+        let named =
+            others.find(|other| has_rule(rules, Write { resource: other, ..write }, subresource, name));
+        named.map_or(Match::Not, |other| Match::In(other.clone()))
+    }
+
     /// Whether selectors of namespaces and of objects choose a write.
     pub(super) fn is_selected(
         &self,
@@ -99,7 +170,7 @@ impl<'a> Asking<'a> {
             resource: plural.to_string(),
             subresource: call.target.subresource.clone(),
             namespace: write.namespace(call).to_owned(),
-            name: write.name().to_owned(),
+            name: write.name(call).to_owned(),
         };
         Asking { server, user: &call.request.user, about }
     }
@@ -129,9 +200,15 @@ impl Authorizer for Asking<'_> {
 }
 
 impl<'a> Write<'a> {
-    /// The name of what is written.
-    pub fn name(&self) -> &'a str {
-        self.object.or(self.old).map_or("", |object| meta_str(object, "name"))
+    /// The name of what is written: that of the path, if it has one.
+    pub fn name<'b>(&self, call: &'b Call<'_>) -> &'b str
+    where
+        'a: 'b,
+    {
+        match call.target.name.as_str() {
+            "" => self.object.or(self.old).map_or("", |object| meta_str(object, "name")),
+            name => name,
+        }
     }
 
     /// The namespace of what is written. A namespace is in itself, as far as anybody who looks at requests is concerned.
@@ -140,7 +217,7 @@ impl<'a> Write<'a> {
         'a: 'b,
     {
         match self.resource.is_namespaces() {
-            true => self.name(),
+            true => self.name(call),
             false => &call.target.namespace,
         }
     }

@@ -11,6 +11,7 @@ use super::registry::{Flavor, Resource};
 use super::response::Response;
 use super::route::Verb;
 use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::codec::{self, Format};
 use crate::field::{Errors, Path};
 use crate::json::at;
@@ -60,6 +61,9 @@ impl Server {
         let mut before = before;
         meta_mut(&mut before).insert("managedFields".into(), Value::Array(owned));
         let mut scale = self.written(call, &resource, &before, &options)?;
+        let scales = scale_resource();
+        let write = Write::new(Operation::Update, &resource, Some(&before), options.dry_run).shaped(&scales);
+        self.admit(call, write, &mut scale)?;
         check(&scale, call)?;
         super::update::check_uid(&scale, &old, &resource)?;
         let fields = managed::from_scale(&parent, &entries(&scale), &api_version, &replicas);
@@ -67,13 +71,14 @@ impl Server {
         set_path(&mut tree, &paths.spec, scale["spec"].get("replicas").cloned().unwrap_or(json!(0)));
         let meta = meta_mut(&mut tree);
         meta.insert("managedFields".into(), Value::Array(fields.map_err(internal)?));
-        let revision = meta_mut(&mut scale).remove("resourceVersion");
+        let revision = at(&scale, &["metadata", "resourceVersion"]).cloned();
         if let Some(revision) =
             revision.filter(|revision| revision.as_str().is_some_and(|text| !text.is_empty()))
         {
             meta.insert("resourceVersion".into(), revision);
         }
-        // Webhooks would have to be shown the Scale.
+        self.validate(call, write.of(&scale))?;
+        // The object behind it is nobody else's business.
         call.hooked = false;
         let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
         let after = to_scale(&self.load(&resource, &object), &paths)?;

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::matching::{has_rule, list};
+use super::matching::{Match, list};
 use super::registry::Resource;
 use super::server::{Call, Server};
 use super::webhooks::Write;
@@ -114,16 +114,19 @@ impl Server {
         call.hooked && !is_exempt(write.resource)
     }
 
-    /// Whether constraints match a write: its namespace, its labels, and what is done to what.
-    fn is_matched(&self, constraints: &Value, call: &Call<'_>, write: Write<'_>) -> bool {
+    /// How constraints match a write: its namespace, its labels, and what is done to what.
+    fn matching(&self, constraints: &Value, call: &Call<'_>, write: Write<'_>) -> Match {
         let (namespaces, objects) = (&constraints["namespaceSelector"], &constraints["objectSelector"]);
         if !self.is_selected(namespaces, objects, call, write) {
-            return false;
+            return Match::Not;
         }
-        let (subresource, name) = (call.target.subresource.as_str(), write.name());
-        let names = |field: &str| has_rule(list(constraints, field), write, subresource, name);
-        !names("excludeResourceRules")
-            && (list(constraints, "resourceRules").is_empty() || names("resourceRules"))
+        let is_exact = str_at(constraints, &["matchPolicy"]) != "Equivalent";
+        let of = |field: &str| self.matched(list(constraints, field), is_exact, call, write);
+        match of("excludeResourceRules") {
+            Match::Not if list(constraints, "resourceRules").is_empty() => Match::Asked,
+            Match::Not => of("resourceRules"),
+            _ => Match::Not,
+        }
     }
 
     /// The namespace of a write as expressions see it: without what is nobody's business.

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::compiled::{Mutation, Policy};
 use super::{Server, seen};
 use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold};
-use crate::api::matching::Asking;
+use crate::api::matching::{Asking, Shown};
 use crate::api::object::meta_str;
+use crate::api::registry::Resource;
 use crate::api::server::Call;
 use crate::api::webhooks::Write;
 use crate::crd::{Answer, Evaluator, Given, OutOfBudget};
@@ -37,6 +38,8 @@ struct Invocation<'p> {
     policy: &'p Policy,
     binding: &'p str,
     params: Value,
+    /// The version that the policy wants to see, if it is another one.
+    sees: Option<Arc<Resource>>,
 }
 
 impl Invocation<'_> {
@@ -113,7 +116,7 @@ impl Server {
             }
         }
         faults.retain(|fault| fault.policy.fails());
-        if faults.is_empty() { Ok(applied) } else { Err(refused(write.of(tree), &faults)) }
+        if faults.is_empty() { Ok(applied) } else { Err(refused(call, write.of(tree), &faults)) }
     }
 
     fn invocations<'p>(
@@ -125,7 +128,7 @@ impl Server {
     ) -> Vec<Invocation<'p>> {
         let mut out = Vec::new();
         for policy in policies {
-            let bound = match self.bindings_of(policy, call, write) {
+            let (sees, bound) = match self.bindings_of(policy, call, write) {
                 Ok(bound) => bound,
                 Err(why) => {
                     let why = format!("failed to configure policy: {why}");
@@ -136,9 +139,10 @@ impl Server {
             for (binding, params) in bound {
                 let binding = meta_str(binding, "name");
                 match params {
-                    Ok(all) => {
-                        out.extend(all.into_iter().map(|params| Invocation { policy, binding, params }))
-                    }
+                    Ok(all) => out.extend(all.into_iter().map(|params| {
+                        let sees = sees.clone();
+                        Invocation { policy, binding, params, sees }
+                    })),
                     Err(why) => {
                         let (binding, why) =
                             (Some(binding.to_owned()), format!("failed to configure binding: {why}"));
@@ -160,6 +164,8 @@ impl Server {
         if policy.conditions.is_empty() {
             return Ok(true);
         }
+        let shown = invocation.sees.as_ref().map(|other| Shown::new(write, other));
+        let write = shown.as_ref().map_or(write, |shown| shown.write(write));
         let (request, asking) = (seen(self.request(call, write)), Asking::new(self, call, write));
         let given = Given {
             object: write.object.unwrap_or(&Value::Null),
@@ -185,8 +191,10 @@ impl Server {
         mutation: &Mutation,
         tree: &Value,
     ) -> Result<Value, Failure> {
-        let write = write.of(tree);
-        let resource = write.resource;
+        let own = write.of(tree);
+        let shown = invocation.sees.as_ref().map(|other| Shown::new(own, other));
+        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
+        let (resource, tree) = (write.shape, write.object.unwrap_or(&Value::Null));
         let (request, asking) = (seen(self.request(call, write)), Asking::new(self, call, write));
         let namespace = self.namespace_object(call, write);
         let given = Given {
@@ -216,7 +224,9 @@ impl Server {
                 match json_patch(&mut changed, &Value::Array(steps?)) {
                     Ok(()) => changed,
                     // A test that fails says that there is nothing to do.
-                    Err(PatchError::Rejected(why)) if why.contains("test failed") => return Ok(tree.clone()),
+                    Err(PatchError::Rejected(why)) if why.contains("test failed") => {
+                        return Ok(own.object.cloned().unwrap_or_default());
+                    }
                     Err(why) => return Err(Failure::Policy(format!("JSON Patch: {why}"))),
                 }
             }
@@ -229,7 +239,11 @@ impl Server {
             let why = format!("strict decoding error: {}", all.join(", "));
             return Err(Failure::Request(Status::internal(&why)));
         }
-        conformed.map_err(Failure::Request)
+        let changed = conformed.map_err(Failure::Request)?;
+        Ok(match &shown {
+            Some(shown) => shown.returned(own, changed),
+            None => changed,
+        })
     }
 }
 
@@ -238,8 +252,8 @@ fn fault<'p>(invocation: &Invocation<'p>, why: String) -> Fault<'p> {
 }
 
 /// A refusal that names all that went wrong.
-fn refused(write: Write<'_>, faults: &[Fault<'_>]) -> Status {
-    let mut status = write.forbidden("admission request denied by policy");
+fn refused(call: &Call<'_>, write: Write<'_>, faults: &[Fault<'_>]) -> Status {
+    let mut status = write.forbidden(call, "admission request denied by policy");
     for (index, fault) in faults.iter().enumerate() {
         let (name, why) = (&fault.policy.name, &fault.why);
         let told = match &fault.binding {

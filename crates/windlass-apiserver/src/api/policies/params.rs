@@ -1,10 +1,13 @@
 //! The objects that a binding gives to a policy.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Server;
 use super::compiled::Policy;
-use crate::api::registry::split_api_version;
+use crate::api::matching::Match;
+use crate::api::registry::{Resource, split_api_version};
 use crate::api::server::Call;
 use crate::api::webhooks::Write;
 use crate::json::str_at;
@@ -14,29 +17,31 @@ use crate::kinds::check::matches;
 pub(super) type Bound<'p> = (&'p Value, Result<Vec<Value>, String>);
 
 impl Server {
-    /// The bindings of a policy that apply to a write, each with its parameters or why there are none. The error says what
-    /// is wrong with the policy.
+    /// The bindings of a policy that apply to a write, each with its parameters or why there are none, and the version that
+    /// the policy wants to see, if it is another one. The error says what is wrong with the policy.
     pub(super) fn bindings_of<'p>(
         &self,
         policy: &'p Policy,
         call: &Call<'_>,
         write: Write<'_>,
-    ) -> Result<Vec<Bound<'p>>, String> {
-        if !self.is_matched(&policy.spec["matchConstraints"], call, write) {
-            return Ok(Vec::new());
-        }
+    ) -> Result<(Option<Arc<Resource>>, Vec<Bound<'p>>), String> {
+        let sees = match self.matching(&policy.spec["matchConstraints"], call, write) {
+            Match::Not => return Ok((None, Vec::new())),
+            Match::Asked => None,
+            Match::In(other) => Some(other),
+        };
         self.check_param_kind(&policy.spec)?;
         let given = |holder: &'p Value, field: &str| holder.get(field).filter(|value| value.is_object());
         let kind = given(&policy.spec, "paramKind");
         let applies = |binding: &&Value| {
             let limits = binding["spec"].get("matchResources").filter(|limits| limits.is_object());
-            limits.is_none_or(|limits| self.is_matched(limits, call, write))
+            limits.is_none_or(|limits| !matches!(self.matching(limits, call, write), Match::Not))
         };
         let with_params = |binding: &'p Value| {
             let reference = given(&binding["spec"], "paramRef");
             (binding, self.params(kind, reference, write.namespace(call)))
         };
-        Ok(policy.bindings.iter().filter(applies).map(with_params).collect())
+        Ok((sees, policy.bindings.iter().filter(applies).map(with_params).collect()))
     }
 
     /// Whether what a policy wants as parameters is there at all.

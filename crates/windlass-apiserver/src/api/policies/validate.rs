@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::compiled::{Annotation, Policy, Validation};
 use super::{Server, seen};
 use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold, run};
-use crate::api::matching::{Asking, list};
+use crate::api::matching::{Asking, Shown, list};
 use crate::api::object::meta_str;
 use crate::api::server::Call;
 use crate::api::webhooks::Write;
@@ -42,7 +42,7 @@ struct Verdict {
 pub(super) fn judge(
     server: &Server,
     call: &mut Call<'_>,
-    write: Write<'_>,
+    own: Write<'_>,
     policies: &[Arc<Policy>],
 ) -> status::Result<()> {
     let mut refusal: Option<(String, String)> = None;
@@ -52,9 +52,8 @@ pub(super) fn judge(
             format!("ValidatingAdmissionPolicy '{}'{of} denied request: {}", policy.name, denied.message);
         refusal.get_or_insert((told, denied.reason));
     };
-    let mut request = None;
     for policy in policies {
-        let bound = match server.bindings_of(policy, call, write) {
+        let (sees, bound) = match server.bindings_of(policy, call, own) {
             Ok(bound) => bound,
             Err(why) => {
                 if policy.fails() {
@@ -63,6 +62,9 @@ pub(super) fn judge(
                 continue;
             }
         };
+        let shown = sees.map(|other| Shown::new(own, &other));
+        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
+        let mut request = None;
         for (binding, params) in bound {
             let (name, spec) = (meta_str(binding, "name"), &binding["spec"]);
             let params = match params {
@@ -111,18 +113,18 @@ pub(super) fn judge(
             }
         }
     }
-    refusal.map_or(Ok(()), |(message, reason)| Err(refused(write, &message, &reason)))
+    refusal.map_or(Ok(()), |(message, reason)| Err(refused(call, own, &message, &reason)))
 }
 
 /// A refusal. The policy may say what kind of refusal it is.
-fn refused(write: Write<'_>, message: &str, reason: &str) -> Status {
+fn refused(call: &Call<'_>, write: Write<'_>, message: &str, reason: &str) -> Status {
     let (reason, code) = match reason {
         "Forbidden" => ("Forbidden", 403),
         "Unauthorized" => ("Unauthorized", 401),
         "RequestEntityTooLarge" => ("RequestEntityTooLarge", 413),
         _ => ("Invalid", 422),
     };
-    let mut status = write.forbidden(message).cause("", message, "");
+    let mut status = write.forbidden(call, message).cause("", message, "");
     (status.reason, status.code) = (reason.into(), code);
     status
 }

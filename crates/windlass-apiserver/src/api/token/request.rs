@@ -10,6 +10,7 @@ use crate::api::options::WriteOptions;
 use crate::api::registry::Resource;
 use crate::api::response::Response;
 use crate::api::server::{Call, Server};
+use crate::api::webhooks::{Operation, Write};
 use crate::codec::scalar::time::{self, Precision};
 use crate::field::{Errors, Path};
 use crate::json::str_at;
@@ -41,6 +42,9 @@ impl Server {
             spec.insert("expirationSeconds".into(), LIFETIME.into());
         }
         self.own(call, &requests, &options, None, &mut request);
+        let accounts = call.target.resource.clone();
+        let write = Write::new(Operation::Create, &accounts, None, options.dry_run).shaped(&requests);
+        self.admit(call, write, &mut request)?;
         let (namespace, name) = (call.target.namespace.as_str(), call.target.name.as_str());
         check_place(&request, namespace, name)?;
         let account = World::get(self, "", "ServiceAccount", namespace, name)
@@ -54,6 +58,7 @@ impl Server {
         }
         complete(&mut request, &account, &issuer.audiences, &time::format(call.now, Precision::Seconds));
         let seconds = check_lifetime(&request)?;
+        self.validate(call, write.of(&request))?;
         let bound = self.bound(&request, namespace, name)?;
         let audiences: Vec<String> = texts(&request["spec"]["audiences"]);
         let is_pods = bound.iter().any(|(kind, _)| *kind == "pod");

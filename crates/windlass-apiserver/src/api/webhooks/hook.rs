@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::question::{Place, Question, Reply, Verdict};
@@ -9,6 +11,7 @@ use super::{Server, Write};
 use crate::api::conditions::{Compiled, hold};
 use crate::api::matching::{Asking, list};
 use crate::api::object::meta_str;
+use crate::api::registry::Resource;
 use crate::api::server::Call;
 use crate::crd::{Environment, Given, Returns};
 use crate::json::str_at;
@@ -64,7 +67,7 @@ impl Server {
 }
 
 /// A webhook.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Hook {
     /// The names of its configuration and its own.
     pub id: String,
@@ -79,6 +82,10 @@ pub(super) struct Hook {
     pub reinvoked: bool,
     ignores_failure: bool,
     pub rules: Vec<Value>,
+    /// Whether other versions of a resource are other resources to it.
+    pub is_exact: bool,
+    /// The version that it is shown, where its rules name another one than was asked for.
+    pub sees: Option<Arc<Resource>>,
     namespace_selector: Value,
     object_selector: Value,
     conditions: Vec<Value>,
@@ -104,6 +111,8 @@ impl Hook {
             reinvoked: str_at(hook, &["reinvocationPolicy"]) == "IfNeeded",
             ignores_failure: str_at(hook, &["failurePolicy"]) == "Ignore",
             rules: list(hook, "rules").to_vec(),
+            is_exact: str_at(hook, &["matchPolicy"]) == "Exact",
+            sees: None,
             namespace_selector: hook["namespaceSelector"].clone(),
             object_selector: hook["objectSelector"].clone(),
             conditions: list(hook, "matchConditions").to_vec(),
@@ -136,7 +145,7 @@ impl Hook {
             Err(_) if self.ignores_failure => Ok(false),
             Err(why) => {
                 let Write { resource, .. } = write;
-                Err(Status::forbidden(&resource.group, &resource.plural, write.name(), &why))
+                Err(Status::forbidden(&resource.group, &resource.plural, write.name(call), &why))
             }
             Ok(holds) => Ok(holds),
         }

@@ -11,8 +11,7 @@
 //! exactly the question that was asked: if the object was changed by somebody else meanwhile, the question is another one, and
 //! is asked again.
 //!
-//! Not here: questions about `scale`, `binding`, `eviction` and `token`, operation `CONNECT`, and rules that name another
-//! version of the same resource.
+//! Not here: operation `CONNECT`, and rules that name another version of a custom kind that a webhook converts.
 
 mod hook;
 mod question;
@@ -22,7 +21,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::create::uid;
-use super::matching::has_rule;
+use super::matching::{Match, Shown};
 use super::object::meta_str;
 use super::policies::Applied;
 use super::registry::Resource;
@@ -78,11 +77,16 @@ impl Operation {
 pub(super) struct Write<'a> {
     pub operation: Operation,
     pub resource: &'a Resource,
+    /// What kind of object is written: that of the resource, or what a subresource is written with.
+    pub shape: &'a Resource,
     /// What will be there; nothing, where something is deleted.
     pub object: Option<&'a Value>,
     /// What is there now.
     pub old: Option<&'a Value>,
-    dry_run: bool,
+    /// The resource and the kind that were asked for, where it is shown in another version.
+    pub asked: Option<(&'a Resource, &'a Resource)>,
+    /// Whether nothing is stored.
+    pub dry_run: bool,
 }
 
 impl<'a> Write<'a> {
@@ -92,7 +96,17 @@ impl<'a> Write<'a> {
         old: Option<&'a Value>,
         dry_run: bool,
     ) -> Write<'a> {
-        Write { operation, resource, object: None, old, dry_run }
+        Write { operation, resource, shape: resource, object: None, old, asked: None, dry_run }
+    }
+
+    /// Whether the object is one of the resource, and does not stand for a part of one.
+    pub fn is_whole(&self) -> bool {
+        std::ptr::eq(self.shape, self.resource)
+    }
+
+    /// The same of another kind of object, which stands for a part of the resource: a Scale, an Eviction.
+    pub fn shaped(self, shape: &'a Resource) -> Write<'a> {
+        Write { shape, ..self }
     }
 
     /// The same with what will be there.
@@ -105,9 +119,9 @@ impl<'a> Write<'a> {
     }
 
     /// A refusal that names what is written.
-    pub fn forbidden(&self, why: &str) -> Status {
-        let of = |key: &str| self.object.or(self.old).map_or("", |object| meta_str(object, key));
-        let name = match (of("name"), of("generateName")) {
+    pub fn forbidden(&self, call: &Call<'_>, why: &str) -> Status {
+        let base = self.object.or(self.old).map_or("", |object| meta_str(object, "generateName"));
+        let name = match (self.name(call), base) {
             ("", "") => "Unknown",
             ("", base) => base,
             (name, _) => name,
@@ -190,7 +204,9 @@ impl Server {
         hook: &Hook,
         tree: &mut Value,
     ) -> Result<Option<bool>> {
-        let write = write.of(tree);
+        let own = write.of(tree);
+        let shown = hook.sees.as_ref().map(|other| Shown::new(own, other));
+        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
         if !hook.wants(self, call, write)? {
             return Ok(None);
         }
@@ -205,11 +221,15 @@ impl Server {
             let why = "attempted to modify the object, which is not supported for this operation";
             return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
         }
-        let mut changed = tree.clone();
+        let mut changed = write.object.cloned().unwrap_or_default();
         let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
         crate::patch::json_patch(&mut changed, &patch).map_err(failed)?;
         let failed = |why: &str| Status::internal(why);
-        let changed = super::decode::conform_or(write.resource, changed, &mut Vec::new(), failed)?;
+        let changed = super::decode::conform_or(write.shape, changed, &mut Vec::new(), failed)?;
+        let changed = match &shown {
+            Some(shown) => shown.returned(own, changed),
+            None => changed,
+        };
         let differs = changed != *tree;
         *tree = changed;
         Ok(Some(differs))
@@ -219,7 +239,10 @@ impl Server {
     pub(super) fn review(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
         self.judge(call, write)?;
         let mut answers = Vec::new();
+        let own = write;
         for hook in self.hooks(&VALIDATING, call, write) {
+            let shown = hook.sees.as_ref().map(|other| Shown::new(own, other));
+            let write = shown.as_ref().map_or(own, |shown| shown.write(own));
             if !hook.wants(self, call, write)? {
                 continue;
             }
@@ -249,12 +272,15 @@ impl Server {
         if configurations.is_empty() || is_exempt || !call.hooked {
             return Vec::new();
         }
-        let subresource = call.target.subresource.as_str();
-        configurations
-            .range(None, None)
-            .flat_map(|object| Hook::of(object))
-            .filter(|hook| has_rule(&hook.rules, write, subresource, ""))
-            .collect()
+        let concerned = |mut hook: Hook| match self.matched(&hook.rules, hook.is_exact, call, write) {
+            Match::Not => None,
+            Match::Asked => Some(hook),
+            Match::In(other) => {
+                hook.sees = Some(other);
+                Some(hook)
+            }
+        };
+        configurations.range(None, None).flat_map(|object| Hook::of(object)).filter_map(concerned).collect()
     }
 
     fn question(&self, call: &mut Call<'_>, write: Write<'_>, hook: &Hook) -> Result<Question> {
@@ -279,12 +305,13 @@ impl Server {
 
     /// What a hook is told.
     pub(super) fn request(&self, call: &Call<'_>, write: Write<'_>) -> Value {
-        let Write { operation, resource, object, old, dry_run } = write;
-        let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
-        let place =
-            json!({"group": resource.group, "version": resource.version, "resource": resource.plural});
+        let Write { operation, resource, shape, object, old, asked, dry_run } = write;
+        let kind = |of: &Resource| json!({"group": of.group, "version": of.version, "kind": of.kind});
+        let place = |of: &Resource| json!({"group": of.group, "version": of.version, "resource": of.plural});
+        let (asked, asked_shape) = asked.unwrap_or((resource, shape));
         let mut request = json!({
-            "kind": kind, "resource": place, "requestKind": kind, "requestResource": place,
+            "kind": kind(shape), "resource": place(resource),
+            "requestKind": kind(asked_shape), "requestResource": place(asked),
             "operation": operation.as_str(),
             "userInfo": call.request.user.told(),
             "object": object, "oldObject": old,
@@ -293,7 +320,7 @@ impl Server {
         });
         let subresource = call.target.subresource.as_str();
         let texts = [
-            ("name", write.name()),
+            ("name", write.name(call)),
             ("namespace", write.namespace(call)),
             ("subResource", subresource),
             ("requestSubResource", subresource),
