@@ -187,7 +187,6 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
         }
         "/wrong-type" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"k": 5}}])),
         "/unknown-field" => patch(said, &json!([{"op": "add", "path": "/nosuch", "value": 5}])),
-        "/rename" => patch(said, &json!([{"op": "replace", "path": "/metadata/name", "value": "renamed"}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),
         _ => {}
     }

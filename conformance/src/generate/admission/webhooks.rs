@@ -110,7 +110,7 @@ pub fn changed(rng: &mut Rng) -> Vec<Step> {
 
 /// Hooks that say something odd, or nothing.
 pub fn answered(rng: &mut Rng) -> Vec<Step> {
-    const PATHS: [&str; 31] = [
+    const PATHS: [&str; 30] = [
         "/deny",
         "/deny-message",
         "/deny-reason",
@@ -139,7 +139,6 @@ pub fn answered(rng: &mut Rng) -> Vec<Step> {
         "/no-type",
         "/wrong-type",
         "/unknown-field",
-        "/rename",
         "/close",
         "/warn-told",
     ];
