@@ -28,6 +28,9 @@ pub struct Spec {
     /// The network (with its hostname and its IPC) that the container is in, as named to
     /// [`Sandbox::add_net`](crate::Sandbox::add_net). Empty: the sandbox's own.
     pub net: String,
+    /// The running container whose processes this one shares: it sees them, and ends with that one. Without one it has
+    /// processes of its own.
+    pub processes_of: Option<String>,
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`.
     pub argv: Vec<String>,
     /// The environment. Only `HOME` is added where it is missing, from the root's `/etc/passwd`.
@@ -55,6 +58,7 @@ impl Spec {
             read_only_root: false,
             mounts: Vec::new(),
             net: String::new(),
+            processes_of: None,
             argv: argv.into_iter().map(Into::into).collect(),
             env: vec![("PATH".to_owned(), DEFAULT_PATH.to_owned())],
             cwd: PathBuf::from("/"),

@@ -41,6 +41,7 @@ pub(crate) struct Shown {
     pub stdin: Mutex<Stdin>,
     /// Whether the end of what somebody writes to its input is the end of its input.
     pub stdin_once: bool,
+    pub tty: bool,
     pub resize: Option<mpsc::Sender<Size>>,
     pub signal: Signaller,
 }

@@ -101,6 +101,8 @@ impl Containers for OfBoard {
                 stdout: wants.stdout.then(|| hears(Stream::Stdout)),
                 stderr: wants.stderr.then(|| hears(Stream::Stderr)),
                 resize: run.resize.clone(),
+                // As container runtimes do it: where the end of a client's input is not the end of the container's.
+                ends_with_input: wants.stdin && (!run.stdin_once || run.tty),
                 exit: Box::pin(exit),
             })
         })
@@ -152,6 +154,7 @@ fn process(node: &Arc<Node>, program: Program) -> Process {
         stdout: program.stdout,
         stderr: program.stderr,
         resize: program.resize,
+        ends_with_input: false,
         exit: Box::pin(exit),
     }
 }

@@ -84,6 +84,7 @@ pub(crate) fn spec(
         read_only_root: context.is_some_and(|context| context.read_only_root_filesystem == Some(true)),
         mounts,
         net: place.net.clone(),
+        processes_of: None,
         argv,
         env: environment(image, &place.hostname, variables),
         cwd: PathBuf::from(cwd),

@@ -135,10 +135,25 @@ async fn run(
     let Streams { stdin, stdout, stderr, resize, error } = streams;
     let outcome = match start.await {
         Ok(process) => {
-            let Process { stdin: input, stdout: output, stderr: errors, resize: sizes, exit } = process;
+            let Process {
+                stdin: input,
+                stdout: output,
+                stderr: errors,
+                resize: sizes,
+                ends_with_input,
+                exit,
+            } = process;
             let feeding = async {
-                tokio::join!(feed(stdin, input), resizes(resize, sizes));
-                std::future::pending().await
+                let feeding = async {
+                    feed(stdin, input).await;
+                    if !ends_with_input {
+                        std::future::pending::<()>().await;
+                    }
+                };
+                tokio::select! {
+                    () = feeding => {}
+                    () = async { resizes(resize, sizes).await; std::future::pending().await } => {}
+                }
             };
             let outcome = async {
                 let (code, out, err) = tokio::join!(exit, drain(output, stdout), drain(errors, stderr));
@@ -150,7 +165,7 @@ async fn run(
                     Ok(outcome) => outcome,
                     Err(Gone) => return,
                 },
-                () = feeding => unreachable!("feeding a program does not end its session"),
+                () = feeding => Ok(0),
             }
         }
         Err(refused) => {
@@ -187,9 +202,16 @@ async fn feed(from: Option<Incoming>, to: Option<Box<dyn AsyncWrite + Send + Unp
     let _ = to.shutdown().await;
 }
 
-/// What the program writes goes to the client, and so does the end of it.
+/// What the program writes goes to the client, and so does the end of it. What nobody wants to hear is read all the same:
+/// a program that nobody reads from is killed.
 async fn drain(from: Option<Box<dyn AsyncRead + Send + Unpin>>, to: Option<Outgoing>) -> Result<(), Gone> {
-    let Some(to) = to else { return Ok(()) };
+    let Some(to) = to else {
+        if let Some(mut from) = from {
+            // The end of a terminal is an error.
+            let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+        }
+        return Ok(());
+    };
     if let Some(mut from) = from {
         to.send_all(&mut from).await?;
     }

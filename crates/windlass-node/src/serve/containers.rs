@@ -93,6 +93,8 @@ pub struct Process {
     pub stderr: Option<Box<dyn AsyncRead + Send + Unpin>>,
     /// Takes the size of the terminal whenever it changes, if it runs on one.
     pub resize: Option<mpsc::Sender<Size>>,
+    /// Whether the session is over when the client has said all, while the program goes on: it waits for the next one.
+    pub ends_with_input: bool,
     /// Resolves to its exit code: 128 and the number of the signal for one that was killed.
     pub exit: BoxFuture<'static, Result<i32, Refused>>,
 }

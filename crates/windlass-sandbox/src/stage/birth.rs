@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::error::Failure;
 use crate::spec::{Exec, Size, Spec};
 use crate::stage::INIT;
-use crate::stage::cgroups::Cgroups;
+use crate::stage::cgroups::{Cgroups, Group};
 use crate::stage::children::{Child, Children, Kind, Start};
 use crate::stage::init::{Order, What, is_other};
 use crate::stage::nets::Spaces;
@@ -39,7 +39,8 @@ impl Births {
         Ok(Births { home, state: state.to_owned(), rootless, cgroups })
     }
 
-    /// Starts the stage that becomes a container's first program, in a pid namespace of its own.
+    /// Starts the stage that becomes a container's first program, in a pid namespace of its own or in that of another
+    /// container.
     #[expect(clippy::too_many_arguments, reason = "they are the parts of one request")]
     pub(super) fn container(
         &self,
@@ -60,7 +61,10 @@ impl Births {
         let user_namespace = self.rootless && is_other(&spec.user);
         let group =
             self.cgroups.add(serial, &spec.limits).map_err(Failure::step("set the container's limits"))?;
-        let (pid, socket) = self.spawn(|| Ok(unshare(CloneFlags::CLONE_NEWPID)?))?;
+        let (pid, socket) = match &spec.processes_of {
+            None => self.spawn(|| Ok(unshare(CloneFlags::CLONE_NEWPID)?))?,
+            Some(other) => self.spawn_beside(&first_process(children, other)?.0, other)?,
+        };
         // Before it is told what to become: all that it starts is then in the group.
         if let Some(group) = &group {
             group.join(pid).map_err(Failure::step("put the container under its limits"))?;
@@ -81,17 +85,8 @@ impl Births {
         terminal: Option<Size>,
         streams: Vec<OwnedFd>,
     ) -> Result<(), Failure> {
-        let unknown = || Failure::Unknown { network: false, name: container.to_owned() };
-        let (pid, user_namespace, group) = children.running(container).ok_or_else(unknown)?;
-        let first = Pid::from_raw(pid)
-            .ok_or_else(unknown)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).map_err(|_| unknown()))?;
-        let (pid, socket) =
-            self.spawn(|| Ok(setns(&first, CloneFlags::CLONE_NEWPID)?)).map_err(|failure| {
-                // It has ended, and only its entry in the table of processes is left.
-                let over = matches!(&failure, Failure::Step { errno, .. } if *errno == Errno::ESRCH as i32);
-                if over { unknown() } else { failure }
-            })?;
+        let (first, user_namespace, group) = first_process(children, container)?;
+        let (pid, socket) = self.spawn_beside(&first, container)?;
         if let Some(group) = group {
             group.join(pid).map_err(Failure::step("put a program under the container's limits"))?;
         }
@@ -100,6 +95,15 @@ impl Births {
         let start = self.order(socket, What::Exec { exec, user_namespace }, terminal, fds)?;
         children.add(pid, Child { serial, kind: Kind::Exec { start } });
         Ok(())
+    }
+
+    /// Starts a stage in the pid namespace of a container, by its first process.
+    fn spawn_beside(&self, first: &OwnedFd, container: &str) -> Result<(i32, OwnedFd), Failure> {
+        self.spawn(|| Ok(setns(first, CloneFlags::CLONE_NEWPID)?)).map_err(|failure| {
+            // It has ended, and only its entry in the table of processes is left.
+            let over = matches!(&failure, Failure::Step { errno, .. } if *errno == Errno::ESRCH as i32);
+            if over { unknown(container) } else { failure }
+        })
     }
 
     /// Starts a stage as a child whose pid namespace is the one that `enter` chooses.
@@ -129,4 +133,18 @@ impl Births {
         wire::send(&socket, &order, fds).map_err(Failure::step("tell a stage what to become"))?;
         Ok(Start::Pending { socket, inbox: Inbox::default(), terminal: None })
     }
+}
+
+/// The first process of a container that runs, whether it has a user namespace of its own, and its group.
+fn first_process<'a>(
+    children: &'a Children,
+    container: &str,
+) -> Result<(OwnedFd, bool, Option<&'a Group>), Failure> {
+    let (pid, user_namespace, group) = children.running(container).ok_or_else(|| unknown(container))?;
+    let first = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    Ok((first.ok_or_else(|| unknown(container))?, user_namespace, group))
+}
+
+fn unknown(container: &str) -> Failure {
+    Failure::Unknown { network: false, name: container.to_owned() }
 }

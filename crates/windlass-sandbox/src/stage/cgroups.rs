@@ -7,6 +7,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use crate::spec::Limits;
 
 /// Where the groups of this sandbox are.
@@ -146,8 +149,16 @@ impl Group {
         })
     }
 
-    /// Takes it away after its last process.
+    /// Takes it away with what is left in it: where processes are shared with another container, they do not end with the
+    /// first one.
     pub(super) fn remove(self) {
+        for folder in &self.folders {
+            let left = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            for pid in left.lines().filter_map(|line| line.parse().ok()) {
+                // It may end by itself meanwhile.
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
         for folder in &self.folders {
             // A process that was killed with the container may take a moment more. The outer stage
             // removes what is left.

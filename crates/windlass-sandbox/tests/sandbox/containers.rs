@@ -16,6 +16,7 @@ pub const TESTS: &[Test] = &[
     ("the_program_is_alone_and_process_1", || block_on(the_program_is_alone())),
     ("a_container_sees_its_user_and_powers", || block_on(a_container_sees_its_user())),
     ("exec_joins_a_container_and_ends_with_it", || block_on(exec_joins_a_container())),
+    ("a_container_shares_the_processes_of_another", || block_on(shared_processes())),
     ("a_terminal_is_the_containers_own", || block_on(a_terminal_is_the_containers_own())),
     ("limits_are_kept_where_the_machine_allows", || block_on(limits_are_kept())),
     ("what_forbids_namespaces_is_said", what_forbids_namespaces_is_said),
@@ -134,6 +135,26 @@ async fn exec_joins_a_container() {
         let late = world.exec(id, Exec::like(&spec, ["true"])).await;
         assert!(matches!(late, Err(Error::Unknown { .. })), "{late:?}");
     }
+    world.end().await;
+}
+
+async fn shared_processes() {
+    let world = World::new("shares").await;
+    let target = world.start("target", world.spec("target", &["sleep", "3171"])).await;
+    let beside = |id: &str, script: &str| Spec {
+        processes_of: Some("target".to_owned()),
+        ..world.spec(id, &["sh", "-c", script])
+    };
+    let script = "tr '\\0' ' ' < /proc/1/cmdline; [ $$ != 1 ] && echo beside it";
+    let (ended, seen) = world.run("looks", beside("looks", script)).await.unwrap();
+    assert_eq!((ended.code, seen.as_str()), (0, "sleep 3171 beside it"));
+    // It ends with the one whose processes it shares.
+    let watching = world.start("watching", beside("watching", "exec sleep 3172")).await;
+    target.signal(9).await.unwrap();
+    assert_eq!(target.exited().await, exit(137, Some(9)));
+    assert_eq!(watching.exited().await, exit(137, Some(9)));
+    let gone = world.run("late", beside("late", "true")).await.unwrap_err().to_string();
+    assert!(gone.contains("target"), "{gone}");
     world.end().await;
 }
 

@@ -9,6 +9,7 @@ use futures_util::future::{BoxFuture, Either, select};
 use k8s_openapi::api::core::v1::Pod;
 use nix::sys::signal::Signal;
 use tokio::sync::{broadcast, watch};
+use windlass_sandbox::Spec;
 
 use crate::image::{Image, Unresolved};
 use crate::pod::ask::Asked;
@@ -55,11 +56,12 @@ pub(super) async fn start(
         Err(error) => return Err(NotStarted::Pull(error.to_string())),
     };
     let pulled = if policy == "Always" { Pulled::Fetched(0) } else { Pulled::Present };
-    let spec = launch::spec(&pod, container, attempt, &image, &place, &*node.library)
-        .map_err(|why| NotStarted::Config(why, pulled.clone()))?;
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
+    let spec = launch::spec(&pod, container, attempt, &image, &place, &*node.library)
+        .and_then(|spec| Ok(Spec { processes_of: target(&node, &pod, uid, member.name())?, ..spec }))
+        .map_err(|why| NotStarted::Config(why, pulled.clone()))?;
     let id = container_id(uid, member.name(), attempt);
-    let started = |node: &Node, spec: &windlass_sandbox::Spec| Started {
+    let started = |node: &Node, spec: &Spec| Started {
         id: id.clone(),
         image: shown_image(member.image(), &image),
         image_id: image.id.clone(),
@@ -91,6 +93,7 @@ pub(super) async fn start(
         listeners: listeners.downgrade(),
         stdin: Mutex::new(program.stdin.map_or(Stdin::None, Stdin::Free)),
         stdin_once: container.stdin_once == Some(true),
+        tty: io.tty,
         resize: program.resize,
         signal: program.signal,
     });
@@ -126,6 +129,18 @@ pub(super) async fn start(
     let of_container = container.lifecycle.as_ref().and_then(|hooks| hooks.stop_signal.as_deref());
     let stop_signal = stop_signal(of_container, &image.stop_signal);
     Ok(Live { started, asked, shown, stop_signal, follow: Box::pin(follow) })
+}
+
+/// The container whose processes this one is to see: that which an ephemeral container is for.
+fn target(node: &Node, pod: &Pod, uid: &str, name: &str) -> Result<Option<String>, String> {
+    let mut all = pod.spec.iter().flat_map(|spec| spec.ephemeral_containers.iter().flatten());
+    let target = all.find(|one| one.name == name).and_then(|one| one.target_container_name.as_deref());
+    let Some(target) = target.filter(|target| !target.is_empty()) else { return Ok(None) };
+    let running = node.board.running(Some(uid)).into_iter().find(|run| run.container == target);
+    match running {
+        Some(run) => Ok(Some(bare(&run.id).to_owned())),
+        None => Err(format!("unable to find target container {target:?}")),
+    }
 }
 
 /// The signal that asks a container to end: what it says, else what its image says, by name or number.

@@ -138,6 +138,9 @@ pub(super) fn invalid(what: &'static str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[tokio::test]
@@ -161,6 +164,76 @@ mod tests {
             assert_eq!(Frame::read(&mut from).await.unwrap().as_ref(), Some(frame));
         }
         assert_eq!(Frame::read(&mut from).await.unwrap(), None);
+    }
+
+    fn bytes() -> impl Strategy<Value = Bytes> {
+        prop::collection::vec(any::<u8>(), 0..100).prop_map(Bytes::from)
+    }
+
+    fn frames() -> impl Strategy<Value = Frame> {
+        let id = || 0..CONTROL;
+        prop_oneof![
+            (id(), any::<bool>(), bytes()).prop_map(|(stream, fin, block)| Frame::SynStream {
+                stream,
+                fin,
+                block
+            }),
+            (id(), any::<bool>(), bytes()).prop_map(|(stream, fin, block)| Frame::SynReply {
+                stream,
+                fin,
+                block
+            }),
+            (id(), id()).prop_map(|(stream, status)| Frame::RstStream { stream, status }),
+            any::<u32>().prop_map(|id| Frame::Ping { id }),
+            (id(), id()).prop_map(|(last_stream, status)| Frame::GoAway { last_stream, status }),
+            (id(), any::<bool>(), bytes()).prop_map(|(stream, fin, block)| Frame::Headers {
+                stream,
+                fin,
+                block
+            }),
+            (id(), any::<bool>(), bytes()).prop_map(|(stream, fin, bytes)| Frame::Data {
+                stream,
+                fin,
+                bytes
+            }),
+        ]
+    }
+
+    /// All that can be read of some bytes, and whether they end between two frames.
+    fn read_all(mut from: &[u8]) -> (Vec<Frame>, bool) {
+        let mut all = Vec::new();
+        loop {
+            // A slice is always ready.
+            let read = Frame::read(&mut from).now_or_never().expect("a slice is read at once");
+            match read {
+                Ok(Some(frame)) => all.push(frame),
+                Ok(None) => return (all, true),
+                Err(_) => return (all, false),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_frames_are_read_as_they_were_written(frames in prop::collection::vec(frames(), 0..8)) {
+            let mut out = BytesMut::new();
+            frames.iter().for_each(|frame| frame.write(&mut out));
+            prop_assert_eq!(read_all(&out), (frames, true));
+        }
+
+        #[test]
+        fn frames_that_are_damaged_are_read_or_refused(
+            frames in prop::collection::vec(frames(), 1..4),
+            harm in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut out = BytesMut::new();
+            frames.iter().for_each(|frame| frame.write(&mut out));
+            for (at, byte) in harm {
+                let at = at.index(out.len());
+                out[at] = byte;
+            }
+            read_all(&out);
+        }
     }
 
     #[tokio::test]

@@ -146,7 +146,33 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// The blocks of a connection are compressed together: one that is damaged spoils those behind it, and no more.
+        #[test]
+        fn any_blocks_are_read_as_they_were_written_until_one_is_damaged(
+            blocks in prop::collection::vec(prop::collection::btree_map("[a-z-]{1,12}", ".{0,40}", 0..6), 1..6),
+            harm in prop::option::of((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>())),
+        ) {
+            let (mut reader, mut writer) = (Reader::new(), Writer::new());
+            let mut written: Vec<Vec<u8>> = blocks.iter().map(|block| writer.write(block).to_vec()).collect();
+            let damaged = harm.map(|(block, at, byte)| {
+                let block = block.index(written.len());
+                let at = at.index(written[block].len());
+                written[block][at] = byte;
+                block
+            });
+            for (index, (block, written)) in blocks.iter().zip(written).enumerate() {
+                let read = reader.read(&Bytes::from(written));
+                if damaged.is_none_or(|damaged| index < damaged) {
+                    prop_assert_eq!(&read.unwrap(), block);
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_dictionary_is_that_of_the_specification() {

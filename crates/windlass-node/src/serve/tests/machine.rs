@@ -66,6 +66,7 @@ impl Machine {
             stdout: child.stdout.take().map(|end| Box::new(end) as Box<dyn AsyncRead + Send + Unpin>),
             stderr: child.stderr.take().map(|end| Box::new(end) as Box<dyn AsyncRead + Send + Unpin>),
             resize: None,
+            ends_with_input: false,
             exit: Box::pin(async move {
                 let status = child.wait().await.map_err(|error| Refused::Failed(error.to_string()))?;
                 Ok(status.code().unwrap_or(137))
