@@ -34,5 +34,6 @@ pub mod rules;
 pub mod run;
 pub mod sequence;
 pub mod servers;
+pub mod streams;
 pub mod suite;
 pub mod vars;

@@ -20,7 +20,7 @@ use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
     certificates, controllers, envtest, explained, generate, kubectl, kubelet, node, published, recorded,
-    report, rules, servers, suite,
+    report, rules, servers, streams, suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -98,6 +98,10 @@ enum Mode {
     Certificates,
     /// Run helm 3 and 4, and the definitions and samples of cert-manager and of the operator of Prometheus, on both servers.
     Published,
+    /// Run a program in Go, and kubectl, that use streams into pods, on our cluster and, as root, on a real node.
+    Streams,
+    /// Record what they print on the real node.
+    RecordStreams,
     /// Our node and our controllers on a real kube-apiserver: the same manifests, and what people do with kubectl.
     Node,
 }
@@ -149,6 +153,10 @@ async fn run(args: Args) -> Result<bool> {
     if args.mode == Mode::Certificates {
         let seed = args.seed.unwrap_or_else(drawn);
         return certificates::run(&program, &output.join("certificates"), seed).await;
+    }
+    if matches!(args.mode, Mode::Streams | Mode::RecordStreams) {
+        let (output, record) = (output.join("streams"), args.mode == Mode::RecordStreams);
+        return tokio::task::spawn_blocking(move || streams::run(&program, &output, record)).await?;
     }
     if args.mode == Mode::Node {
         return node::run(&args.only, &output.join("node")).await;
