@@ -1,16 +1,19 @@
 //! OpenAPI v3: an index, and a document for each group and version, built from the type table when it is asked for.
+//! OpenAPI v2 is one document, made of those.
 
 mod data;
+mod gnostic;
 mod operation;
 mod paths;
 mod schemas;
+mod v2;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, VARY};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, USER_AGENT, VARY};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha512};
 
@@ -40,41 +43,87 @@ impl Server {
         self.openapi_document(path, &hash, request)
     }
 
-    /// The old format, without definitions: kubectl asks for it only when version 3 does not know a kind, and must
-    /// read something before it says so. It also asks for it before it sends a `List`, whose items it then does not check
-    /// itself, for it finds nothing to check them with; the server does, one by one. That is also the moment to say why the kind may be unknown.
+    /// The old format: one document of everything, as JSON or as protobuf. kubectl asks for it also when version 3 does not
+    /// know a kind: the moment to say why that may be.
     pub(super) fn openapi_v2(&self, request: &Request) -> Response {
         // Clients ask for `v2@v1.0`. The answer is called so because `@` is in no media type, and Go refuses one that has it.
         const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let version = self.config.version.as_str();
-        let mut response = if accept.contains("proto-openapi.spec.v2") {
-            let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
-            let info = [field(1, b"Kubernetes"), field(2, version.as_bytes())].concat();
-            let document = [field(1, b"2.0"), field(2, &info), field(8, b""), field(9, b"")].concat();
-            Response::new(200, PROTOBUF, Body::Full(document.into()))
+        let is_protobuf = accept.contains("proto-openapi.spec.v2");
+        let names = self.openapi_names();
+        let mut hasher = Sha512::new();
+        for name in &names {
+            hasher.update(self.openapi_hash(name).unwrap_or_default());
+        }
+        hasher.update([u8::from(is_protobuf)]);
+        let hash = hex(hasher);
+        let tag = format!("\"{hash}\"");
+        let mut known = known_tags(request).map(|one| one.strip_prefix("W/").unwrap_or(one));
+        let mut response = if known.any(|one| one == tag || one == "*") {
+            empty(304)
         } else {
-            let info = json!({"title": "Kubernetes", "version": version});
-            let tree = json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}});
-            Response::new(200, "application/json", Body::Full(tree.to_string().into()))
+            let kind = if is_protobuf { PROTOBUF } else { "application/json" };
+            Response::new(200, kind, Body::Full(self.openapi_v2_bytes(&names, hash, is_protobuf)))
         };
-        response.warn(&[crd::v1beta1_hint()]);
+        response.headers.insert(ETAG, HeaderValue::from_str(&tag).expect("hex digits"));
+        response.headers.insert(VARY, HeaderValue::from_static("Accept"));
+        let asks = request.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if asks.starts_with("kubectl") {
+            response.warn(&[crd::v1beta1_hint()]);
+        }
         response
     }
 
-    /// All documents, with the hash of each in its address: who has it need not ask again.
-    fn openapi_index(&self) -> Value {
+    /// The document, by its hash: it is some megabytes, and stays the same until a definition changes.
+    fn openapi_v2_bytes(&self, names: &BTreeSet<String>, hash: String, is_protobuf: bool) -> Bytes {
+        /// Those of servers that do not change meanwhile, in both forms.
+        const KEPT: usize = 4;
+        static CACHE: OnceLock<Mutex<BTreeMap<String, Bytes>>> = OnceLock::new();
+        let cache = CACHE.get_or_init(Mutex::default);
+        if let Some(bytes) = cache.lock().expect("nothing panics in here").get(&hash) {
+            return bytes.clone();
+        }
+        let mut gathered = v2::Gathered::default();
+        // What both have is said by those of built-in kinds.
+        let (known, custom): (Vec<_>, Vec<_>) =
+            names.iter().partition(|name| data::documents().contains_key(*name));
+        for name in known.iter().chain(&custom) {
+            gathered.add(name, self.openapi_tree(name), !data::documents().contains_key(*name));
+        }
+        let tree = gathered.finish(self.info_version());
+        let bytes: Bytes = match is_protobuf {
+            true => gnostic::document(&tree).into(),
+            false => {
+                let mut bytes = Vec::new();
+                crate::codec::write_value(&mut bytes, &tree);
+                bytes.into()
+            }
+        };
+        let mut cache = cache.lock().expect("nothing panics in here");
+        if cache.len() >= KEPT {
+            cache.clear();
+        }
+        cache.insert(hash, bytes.clone());
+        bytes
+    }
+
+    /// The documents that are served.
+    fn openapi_names(&self) -> BTreeSet<String> {
         let builtin = data::documents().keys().cloned();
         let groups = self.registry.groups().into_iter();
         let custom = groups.flat_map(|group| {
             group.versions.into_iter().map(move |version| format!("apis/{}/{version}", group.group))
         });
-        let names: BTreeSet<String> = builtin.chain(custom).collect();
+        builtin.chain(custom).filter(|name| self.openapi_hash(name).is_some()).collect()
+    }
+
+    /// All documents, with the hash of each in its address: who has it need not ask again.
+    fn openapi_index(&self) -> Value {
         let entry = |name: String| {
             let address = address(&name, &self.openapi_hash(&name)?);
             Some((name, json!({"serverRelativeURL": address})))
         };
-        let paths: Map<String, Value> = names.into_iter().filter_map(entry).collect();
+        let paths: Map<String, Value> = self.openapi_names().into_iter().filter_map(entry).collect();
         json!({ "paths": paths })
     }
 
@@ -161,6 +210,12 @@ impl Server {
     }
 
     fn build(&self, name: &str) -> Bytes {
+        let mut bytes = Vec::new();
+        crate::codec::write_value(&mut bytes, &self.openapi_tree(name));
+        bytes.into()
+    }
+
+    fn openapi_tree(&self, name: &str) -> Value {
         let known = data::documents().get(name);
         let (group, version) = group_version(name).unwrap_or_default();
         let mut schemas = schemas::Schemas::new(group, version, known.is_none());
@@ -196,10 +251,7 @@ impl Server {
             });
             components.insert("securitySchemes".into(), json!({ "BearerToken": token }));
         }
-        let tree = json!({"openapi": "3.0.0", "info": info, "paths": all, "components": components});
-        let mut bytes = Vec::new();
-        crate::codec::write_value(&mut bytes, &tree);
-        bytes.into()
+        json!({"openapi": "3.0.0", "info": info, "paths": all, "components": components})
     }
 }
 
@@ -307,6 +359,18 @@ mod tests {
         };
         let kind = &server.openapi_v2(&request).headers[http::header::CONTENT_TYPE];
         assert_eq!(kind, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");
+    }
+
+    /// The hash is of what kube-apiserver 1.36.4 answers to `/openapi/v2`, with the keys of all objects in order.
+    #[test]
+    fn the_document_of_version_2_is_that_of_a_real_server() {
+        const REAL: &str = "28097AD0715778751018BE41818709729D733095E2DC28A8CB4A9AD382E7492D\
+            DE788FBD9304024E6F81BA4E6D3225F5BF744F618005C5EEE7829D3B80ED1E35";
+        let server = Server::restore(Config::default(), Store::default());
+        let bytes = server.openapi_v2_bytes(&server.openapi_names(), String::new(), false);
+        let mut tree: Value = serde_json::from_slice(&bytes).unwrap();
+        tree.sort_all_objects();
+        assert_eq!(hex(Sha512::new_with_prefix(tree.to_string())), REAL);
     }
 
     /// Byte for byte: the hashes of the table are those of a real server's documents.

@@ -48,6 +48,18 @@ pub(super) fn of_kind(group: &str, version: &str, kind: &str) -> Option<String> 
     found.map(|one| one.name.to_string())
 }
 
+/// The kinds under which a type of the machinery is known in all groups; none for any other type.
+pub(super) fn everywhere(name: &str) -> Vec<Value> {
+    docs().get(name).map(|doc| doc.everywhere.iter().map(|gvk| of_gvk(gvk)).collect()).unwrap_or_default()
+}
+
+/// `group/version/kind`, as documents say it.
+fn of_gvk(gvk: &str) -> Value {
+    let (api_version, kind) = gvk.rsplit_once('/').unwrap_or(("", gvk));
+    let (group, version) = split_api_version(api_version);
+    json!({"group": group, "kind": kind, "version": version})
+}
+
 /// Schemas by name, gathered as they are referred to.
 pub(super) struct Schemas {
     /// The group and version of the document: some types of the machinery are also of every group.
@@ -170,15 +182,10 @@ impl Schemas {
     }
 
     fn kinds(&self, name: &str, gvk: &[schema::Str], everywhere: &[String]) -> Vec<Value> {
-        let kind = |gvk: &str| {
-            let (api_version, kind) = gvk.rsplit_once('/').unwrap_or(("", gvk));
-            let (group, version) = split_api_version(api_version);
-            json!({"group": group, "kind": kind, "version": version})
-        };
         if self.custom && !everywhere.is_empty() {
-            return everywhere.iter().map(|gvk| kind(gvk)).collect();
+            return everywhere.iter().map(|gvk| of_gvk(gvk)).collect();
         }
-        let mut kinds: Vec<Value> = gvk.iter().map(|gvk| kind(gvk)).collect();
+        let mut kinds: Vec<Value> = gvk.iter().map(|gvk| of_gvk(gvk)).collect();
         let everywhere = [format!("{META}.DeleteOptions"), format!("{META}.WatchEvent")];
         if everywhere.iter().any(|one| one == name) && !self.group.is_empty() {
             let (_, short) = name.rsplit_once('.').unwrap_or(("", name));
