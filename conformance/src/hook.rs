@@ -106,7 +106,10 @@ async fn review(request: Request<Incoming>) -> io::Result<Response<Full<Bytes>>>
         "/hang" => tokio::time::sleep(HANG).await,
         _ => {}
     }
-    let (code, text) = answer(&path, &asked["request"]);
+    let (code, text) = match asked["kind"] == "ConversionReview" {
+        true => convert(&path, &asked["request"]),
+        false => answer(&path, &asked["request"]),
+    };
     let response = Response::builder().status(code).header("content-type", "application/json");
     Ok(response.body(Full::new(Bytes::from(text))).unwrap_or_else(|_| Response::new(Full::default())))
 }
@@ -140,6 +143,52 @@ fn answer(path: &str, asked: &Value) -> (u16, String) {
     }
     review["response"] = said;
     whole(&review)
+}
+
+/// The code and the body of an answer about a conversion.
+fn convert(path: &str, asked: &Value) -> (u16, String) {
+    let objects = asked["objects"].as_array().into_iter().flatten();
+    let mut objects: Vec<Value> = objects.map(|object| converted(path, object, asked)).collect();
+    let mut review = json!({"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1"});
+    let mut said = json!({"uid": asked["uid"], "result": {"status": "Success"}});
+    match path {
+        "/convert-no-response" => return (200, review.to_string()),
+        "/convert-refuse" => said["result"] = json!({"status": "Failed", "message": "not today"}),
+        "/convert-other-uid" => said["uid"] = json!("other"),
+        "/convert-none" => objects.clear(),
+        path if !path.starts_with("/convert") => return answer(path, asked),
+        _ => {}
+    }
+    said["convertedObjects"] = json!(objects);
+    review["response"] = said;
+    (200, review.to_string())
+}
+
+/// A host and a port for an address, or the other way.
+fn converted(path: &str, object: &Value, asked: &Value) -> Value {
+    let mut out = object.clone();
+    out["apiVersion"] = asked["desiredAPIVersion"].clone();
+    let spec = &object["spec"];
+    let text = |key: &str| spec[key].as_str().unwrap_or_default();
+    out["spec"] = match text("address").split_once(':') {
+        Some((host, port)) => json!({"host": host, "port": port, "nosuch": "field"}),
+        None => json!({"address": format!("{}:{}", text("host"), text("port"))}),
+    };
+    match path {
+        // What is stored says nothing of it: a conversion and its way back change nothing.
+        "/convert-label" if text("address").is_empty() => {
+            let labels = out["metadata"].get_mut("labels").and_then(Value::as_object_mut);
+            labels.into_iter().for_each(|labels| drop(labels.remove("converted")));
+        }
+        "/convert-label" => {
+            out["metadata"]["labels"]["converted"] = json!("yes");
+            out["metadata"]["finalizers"] = json!(["example.com/not-its-own"]);
+        }
+        "/convert-rename" => out["metadata"]["name"] = json!("other"),
+        "/convert-retype" => out["kind"] = json!("Other"),
+        _ => {}
+    }
+    out
 }
 
 /// Answers that are as they should be.

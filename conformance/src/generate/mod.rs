@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod apply;
+mod conversion;
 mod custom;
 mod kinds;
 pub mod mutate;
@@ -109,6 +110,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("crd.rules", 150, rules::checked),
     ("crd.evaluation", 100, rules::evaluated),
     ("crd.versions", 12, custom::versions),
+    ("crd.conversion", 60, conversion::converted),
+    ("crd.conversion-fails", 20, conversion::failed),
     ("crd.subresources", 20, custom::subresources),
     ("access.decide", 150, access::decide),
     ("access.told", 80, access::told),
