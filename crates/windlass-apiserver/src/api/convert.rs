@@ -1,11 +1,12 @@
 //! Between the versions of one resource: the two views of events, the two versions of autoscalers, and custom
 //! kinds, whose versions differ in name only unless a webhook [converts](super::conversion) them.
 
-use serde_json::{Map, Value, json};
+mod autoscaler;
+
+use serde_json::{Value, json};
 
 use super::conversion;
 use super::registry::{Flavor, Resource};
-use crate::json::at;
 use crate::{codec, schema};
 
 /// A stored tree in the resource's version.
@@ -18,7 +19,9 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
     if tree["apiVersion"] != own.as_str() {
         tree = match (&*resource.group, &*resource.plural) {
             ("events.k8s.io", "events") => event(tree, EVENT, "io.k8s.api.events.v1.Event"),
-            ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v1(tree),
+            ("autoscaling", "horizontalpodautoscalers") => {
+                written_as(autoscaler::to_v1(tree), "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler")
+            }
             _ => tree,
         };
         tree["apiVersion"] = json!(own);
@@ -51,7 +54,7 @@ pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
         ("events.k8s.io", "events") => {
             event(tree, &EVENT.map(|(core, events)| (events, core)), "io.k8s.api.core.v1.Event")
         }
-        ("autoscaling", "horizontalpodautoscalers") => autoscaler_to_v2(tree),
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler::to_v2(tree),
         _ => tree,
     };
     tree["apiVersion"] = json!(resource.storage_api_version);
@@ -93,58 +96,6 @@ fn rename(tree: Value, names: &[(&str, &str)]) -> Value {
     let new_name =
         |key: String| names.iter().find(|(old, _)| *old == key).map_or(key, |(_, new)| (*new).to_owned());
     Value::Object(map.into_iter().map(|(key, value)| (new_name(key), value)).collect())
-}
-
-/// Version 1 knows one metric: the utilization of the CPU.
-fn autoscaler_to_v2(mut tree: Value) -> Value {
-    if let Some(spec) = tree.get_mut("spec").and_then(Value::as_object_mut)
-        && let Some(target) = spec.remove("targetCPUUtilizationPercentage")
-    {
-        let target = json!({"type": "Utilization", "averageUtilization": target});
-        spec.insert(
-            "metrics".into(),
-            json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
-        );
-    }
-    if let Some(status) = tree.get_mut("status").and_then(Value::as_object_mut)
-        && let Some(current) = status.remove("currentCPUUtilizationPercentage")
-    {
-        let current = json!({"averageUtilization": current, "averageValue": "0"});
-        status.insert(
-            "currentMetrics".into(),
-            json!([{"type": "Resource", "resource": {"name": "cpu", "current": current}}]),
-        );
-    }
-    tree
-}
-
-fn autoscaler_to_v1(mut tree: Value) -> Value {
-    let cpu = |list: Option<&Value>, path: [&str; 2]| {
-        let metrics = list.and_then(Value::as_array).into_iter().flatten();
-        let metric =
-            metrics.into_iter().find(|m| at(m, &["resource", "name"]).is_some_and(|name| name == "cpu"))?;
-        at(metric, &["resource", path[0], path[1]]).cloned()
-    };
-    let target = cpu(at(&tree, &["spec", "metrics"]), ["target", "averageUtilization"]);
-    let current = cpu(at(&tree, &["status", "currentMetrics"]), ["current", "averageUtilization"]);
-    let put = |map: Option<&mut Map<String, Value>>, drop: &[&str], key: &str, value: Option<Value>| {
-        let Some(map) = map else { return };
-        drop.iter().for_each(|key| {
-            map.remove(*key);
-        });
-        if let Some(value) = value {
-            map.insert(key.into(), value);
-        }
-    };
-    put(
-        tree.get_mut("spec").and_then(Value::as_object_mut),
-        &["metrics", "behavior"],
-        "targetCPUUtilizationPercentage",
-        target,
-    );
-    let status = tree.get_mut("status").and_then(Value::as_object_mut);
-    put(status, &["currentMetrics", "conditions"], "currentCPUUtilizationPercentage", current);
-    written_as(tree, "io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler")
 }
 
 #[cfg(test)]

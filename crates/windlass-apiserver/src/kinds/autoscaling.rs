@@ -28,8 +28,30 @@ const AUTOSCALER: Hooks = Hooks {
 /// The utilisation that is aimed at when nothing is said.
 const UTILIZATION: i64 = 80;
 
+/// The annotations in which version 1 has what it does not know, and which version 2 has not.
+pub(crate) const ANNOTATIONS: [&str; 4] = [
+    "autoscaling.alpha.kubernetes.io/metrics",
+    "autoscaling.alpha.kubernetes.io/behavior",
+    "autoscaling.alpha.kubernetes.io/current-metrics",
+    "autoscaling.alpha.kubernetes.io/conditions",
+];
+
+/// Takes these away.
+pub(crate) fn forget(autoscaler: &mut Value) {
+    let Some(metadata) = autoscaler.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    let before = annotations.len();
+    annotations.retain(|key, _| !ANNOTATIONS.contains(&key.as_str()));
+    if annotations.is_empty() && before > 0 {
+        metadata.shift_remove("annotations");
+    }
+}
+
 fn default(autoscaler: &mut Value) {
     let old_version = text(autoscaler, "apiVersion") == "autoscaling/v1";
+    if !old_version {
+        forget(autoscaler);
+    }
     let metrics_elsewhere =
         autoscaler.pointer("/metadata/annotations/autoscaling.alpha.kubernetes.io~1metrics");
     let metrics_elsewhere = metrics_elsewhere.is_some();

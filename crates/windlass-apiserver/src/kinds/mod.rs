@@ -16,7 +16,7 @@
 
 mod admissionregistration;
 mod apps;
-mod autoscaling;
+pub(crate) mod autoscaling;
 mod batch;
 mod certificates;
 pub(crate) mod check;
