@@ -72,7 +72,7 @@ CASES = [
     create("refused: service name", service(name="a.b")),
     create("refused: service selector", service(selector={"a": "b c"})),
     create("refused: service cluster ip", service(clusterIP="abc")),
-    create("refused: service cluster ip range", service(clusterIP="10.1.0.1")),
+    create("refused: service cluster ip range", service(clusterIP="10.1.0.1"), real=True),
     create("refused: service node port range", service(type="NodePort", ports=[{"port": 80, "nodePort": 80}]), real=True),
     create("refused: service node port on cluster ip", service(ports=[{"port": 80, "nodePort": 31000}])),
     create("refused: service external name missing", obj("v1", "Service", spec={"type": "ExternalName"})),

@@ -6,6 +6,7 @@ use super::props::Props;
 use super::{check_defaults, formats, keywords, paths, structural, text, webhook};
 use crate::field::{Errors, Path};
 use crate::json::{at, object_entry, str_at};
+use crate::kinds;
 
 /// Fills in what a definition leaves out: `names.singular`, `names.listKind`, `conversion`, `storedVersions`.
 pub fn default_definition(crd: &mut Value) {
@@ -312,6 +313,24 @@ fn path_is_shared(path: &Path<'_>) -> bool {
     matches!(path, Path::Child(_, "validation"))
 }
 
+/// The versions as refusals show them: inside, what all of them have alike is no longer theirs.
+fn shown_versions(versions: &[Value]) -> Value {
+    let mut versions = versions.to_vec();
+    for field in ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] {
+        if versions.iter().all(|version| version.get(field) == versions[0].get(field)) {
+            versions.iter_mut().filter_map(Value::as_object_mut).for_each(|version| {
+                version.remove(field);
+            });
+        }
+    }
+    if versions.is_empty() {
+        return Value::Null;
+    }
+    const VERSION: &str =
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionVersion";
+    kinds::inner::shown_list(VERSION, Some(&Value::Array(versions)))
+}
+
 fn validate_versions(versions: &[Value], path: &Path<'_>, errors: &mut Errors) {
     let list = path.child("versions");
     for (i, version) in versions.iter().enumerate() {
@@ -323,7 +342,7 @@ fn validate_versions(versions: &[Value], path: &Path<'_>, errors: &mut Errors) {
         }
         validate_deprecation(version, &at.child("deprecationWarning"), errors);
     }
-    let all = Value::Array(versions.to_vec());
+    let all = shown_versions(versions);
     let names: Vec<&str> = versions.iter().map(|version| str_at(version, &["name"])).collect();
     if names.iter().enumerate().any(|(i, name)| names[..i].contains(name)) {
         errors.invalid(&list, &all, "must contain unique version names");

@@ -8,7 +8,7 @@ use super::check::{
 };
 use super::core::storage;
 use super::generation::Generation;
-use super::meta::{Check, annotations, immutable, labels};
+use super::meta::{Check, NOT_NEGATIVE, annotations, immutable, labels};
 use super::pod::{defaults, validate, warnings};
 use super::tree::{
     each, existing, fill, fill_zero, get, go_struct, int, is_zero, list, remove, restore, same, set, sub,
@@ -291,13 +291,15 @@ fn selector_and_template(
             }
         }
     }
-    pod_template(spec, path, context, errors);
+    let owner = if empty == "statefulset" { "StatefulSet" } else { "ReplicaSet" };
+    pod_template(spec, owner, path, context, errors);
 }
 
-fn pod_template(spec: &Value, path: &Path<'_>, context: &Context<'_>, errors: &mut Errors) {
+fn pod_template(spec: &Value, owner: &str, path: &Path<'_>, context: &Context<'_>, errors: &mut Errors) {
     let (template, at) = (&spec["template"], path.child("template"));
     let labels = template.pointer("/metadata/labels");
-    if !matches(get(spec, "selector"), labels) {
+    let chosen = get(spec, "selector");
+    if chosen.is_none_or(is_valid_selector) && !matches(chosen, labels) {
         let detail = "`selector` does not match template `labels`";
         errors.invalid(
             &at.child("metadata").child("labels"),
@@ -311,8 +313,8 @@ fn pod_template(spec: &Value, path: &Path<'_>, context: &Context<'_>, errors: &m
         errors.not_supported(&pod.child("restartPolicy"), &template["spec"]["restartPolicy"], &["Always"]);
     }
     if get(&template["spec"], "activeDeadlineSeconds").is_some() {
-        let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
-        errors.forbidden(&pod.child("activeDeadlineSeconds"), detail);
+        let detail = format!("activeDeadlineSeconds in {owner} is not Supported");
+        errors.forbidden(&pod.child("activeDeadlineSeconds"), &detail);
     }
 }
 
@@ -428,19 +430,27 @@ fn validate_stateful_set_spec(spec: &Value, path: &Path<'_>, context: &Context<'
         one_of(policy, field, &["Retain", "Delete"], &retention, errors);
     }
     not_negative(spec, &["replicas", "minReadySeconds"], path, errors);
-    not_negative(&spec["ordinals"], &["start"], &path.child("ordinals"), errors);
+    if let Some(start) = int(&spec["ordinals"], "start").filter(|start| *start < 0) {
+        errors.invalid(&path.child("ordinals.start"), &json!(start), NOT_NEGATIVE);
+    }
     // The controller adds a volume for each claim, so that containers can mount them.
     let mut copy = spec.clone();
     let claims = list(spec, "volumeClaimTemplates").iter().map(|claim| text_at(claim, &["metadata", "name"]));
     let claims = claims.collect::<std::collections::BTreeSet<_>>().into_iter();
-    let mut volumes = claims.map(|name| json!({"name": name, "emptyDir": {}})).collect::<Vec<_>>();
+    let mut volumes = claims
+        .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
+        .collect::<Vec<_>>();
     let own = list(&spec["template"]["spec"], "volumes").iter();
     let own = own.filter(|volume| !volumes.iter().any(|claim| claim["name"] == volume["name"])).cloned();
     let own = own.collect::<Vec<_>>();
+    let pod = sub(sub(&mut copy, "template"), "spec");
     if !volumes.is_empty() {
         volumes.extend(own);
-        set(sub(sub(&mut copy, "template"), "spec"), "volumes", volumes);
+        set(pod, "volumes", volumes);
     }
+    // The controller sets these as well.
+    remove(pod, "subdomain");
+    remove(pod, "hostname");
     selector_and_template(&copy, "statefulset", Some(""), path, context, errors);
     if get(spec, "selector").is_none_or(is_valid_selector) {
         // The template's own check has looked at these, and the real server looks again.
@@ -482,9 +492,7 @@ fn validate_daemon_set(object: &Value, context: &Context<'_>, errors: &mut Error
     {
         errors.invalid(&path.child("selector"), found, "empty selector is invalid for daemonset");
     }
-    if get(spec, "selector").is_none_or(is_valid_selector) {
-        pod_template(spec, &path, context, errors);
-    }
+    pod_template(spec, "DaemonSet", &path, context, errors);
     not_negative(spec, &["minReadySeconds"], &path, errors);
     let (strategy, at) = (&spec["updateStrategy"], path.child("updateStrategy"));
     match text(strategy, "type") {

@@ -108,6 +108,13 @@ fn validate(autoscaler: &Value, old: Option<&Value>, errors: &mut Errors) {
     let lenient = before.is_some_and(|before| version_fault(before, grouped).is_some());
     reference(target, grouped, lenient, &path.child("scaleTargetRef"), errors);
     let metrics = path.child("metrics");
+    // The one metric of the old version is the first inside.
+    if let Some(percent) = int(spec, "targetCPUUtilizationPercentage").filter(|percent| *percent < 1) {
+        let first = metrics.index(0);
+        let at = first.child("resource");
+        let at = at.child("target");
+        errors.invalid(&at.child("averageUtilization"), &json!(percent), "must be greater than 0");
+    }
     for (index, metric) in list(spec, "metrics").iter().enumerate() {
         validate_metric(metric, &metrics.index(index), errors);
     }

@@ -40,11 +40,11 @@ const JOB: Hooks = Hooks {
             take_template_labels(job);
         }
     },
-    validate_create: |job, _, errors| validate_job(job, errors),
+    validate_create: |job, _, errors| validate_job(job, None, errors),
     rechecks: &[Check::Whole, Check::Update],
     warnings: |new, old| job_warnings(new, old, &["spec"]),
     validate_update: |new, old, _, errors| {
-        validate_job(new, errors);
+        validate_job(new, Some(old), errors);
         // The real server checks the spec a second time, and tells each fault twice.
         validate_whole_spec(new, errors);
         validate_job_update(new, old, errors);
@@ -152,6 +152,7 @@ fn job_warnings(new: &Value, old: Option<&Value>, path: &[&str]) -> Vec<String> 
 }
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// Labels that only pods of this job have, and a selector for them.
 fn generate_selector(job: &mut Value) {
@@ -159,12 +160,9 @@ fn generate_selector(job: &mut Value) {
         (text_at(job, &["metadata", "name"]).to_owned(), text_at(job, &["metadata", "uid"]).to_owned());
     let spec = sub(job, "spec");
     let labels = sub(sub(sub(spec, "template"), "metadata"), "labels");
-    for (label, value) in [
-        ("job-name", &name),
-        ("batch.kubernetes.io/job-name", &name),
-        ("controller-uid", &uid),
-        (CONTROLLER_UID, &uid),
-    ] {
+    for (label, value) in
+        [("job-name", &name), (JOB_NAME, &name), ("controller-uid", &uid), (CONTROLLER_UID, &uid)]
+    {
         fill(labels, label, value.as_str());
     }
     if let Some(labels) = labels.as_object_mut() {
@@ -173,9 +171,9 @@ fn generate_selector(job: &mut Value) {
     fill(sub(sub(spec, "selector"), "matchLabels"), CONTROLLER_UID, uid);
 }
 
-fn validate_job(job: &Value, errors: &mut Errors) {
+fn validate_job(job: &Value, old: Option<&Value>, errors: &mut Errors) {
     if !flag(&job["spec"], "manualSelector") && get(&job["spec"], "selector").is_some() {
-        validate_generated_selector(job, errors);
+        validate_generated_selector(job, old, errors);
     }
     validate_whole_spec(job, errors);
     validate_hostname(job, errors);
@@ -214,31 +212,35 @@ fn validate_hostname(job: &Value, errors: &mut Errors) {
 }
 
 /// A selector that the server made selects the job's own uid and nothing else.
-fn validate_generated_selector(job: &Value, errors: &mut Errors) {
+fn validate_generated_selector(job: &Value, old: Option<&Value>, errors: &mut Errors) {
     let (spec, path) = (&job["spec"], Path::Root.child("spec"));
     let (name, uid) = (text_at(job, &["metadata", "name"]), text_at(job, &["metadata", "uid"]));
     let labels = spec.pointer("/template/metadata/labels").unwrap_or(&Value::Null);
     let template = path.child("template");
     let metadata = template.child("metadata");
     let at = metadata.child("labels");
-    for (label, expected) in [
-        ("controller-uid", uid),
-        ("job-name", name),
-        (CONTROLLER_UID, uid),
-        ("batch.kubernetes.io/job-name", name),
-    ] {
+    // Jobs from before there were labels with a domain do without them.
+    let had = |old: &Value| {
+        let labels = &old["spec"]["template"]["metadata"]["labels"];
+        [CONTROLLER_UID, JOB_NAME].iter().all(|label| labels.get(label).is_some())
+    };
+    let mut wanted = vec![("controller-uid", uid), ("job-name", name)];
+    if old.is_none_or(had) {
+        wanted.extend([(CONTROLLER_UID, uid), (JOB_NAME, name)]);
+    }
+    for (label, expected) in &wanted {
         match get(labels, label).and_then(Value::as_str) {
-            Some(value) if value != expected => {
+            Some(value) if value != *expected => {
                 errors.invalid(&at.key(label), labels, &format!("must be '{expected}'"));
             }
             Some(_) => {}
             None => errors.required(&at.key(label), &format!("must be '{expected}'")),
         }
     }
-    let expected = json!({"matchLabels": {CONTROLLER_UID: uid}});
-    let old_way = json!({"matchLabels": {"controller-uid": uid}});
+    let wanted = wanted.into_iter().map(|(label, value)| (label.to_owned(), json!(value)));
     if let Some(selector) = get(spec, "selector")
-        && ![&expected, &old_way].iter().any(|known| same(Some(selector), Some(known)))
+        && is_valid_selector(selector)
+        && !matches(Some(selector), Some(&Value::Object(wanted.collect())))
     {
         errors.invalid(&path.child("selector"), selector, "`selector` not auto-generated");
     }

@@ -108,8 +108,9 @@ pub(crate) fn at_most_all(object: &Value, field: &str, path: &Path<'_>, errors: 
 /// Whether a field holds zero, as a count or as a percentage.
 pub(crate) fn is_none_of(object: &Value, field: &str) -> bool {
     match get(object, field) {
+        // What is neither counts as nothing.
         Some(Value::String(value)) => {
-            value.strip_suffix('%').and_then(|digits| digits.parse().ok()) == Some(0)
+            value.strip_suffix('%').unwrap_or(value).parse::<i64>().map_or(true, |number| number == 0)
         }
         Some(value) => value.as_i64() == Some(0),
         None => true,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::check::{by_rule, ip, one_of, required, text_by};
 use super::core::endpoint_ip;
 use super::generation::Generation;
-use super::tree::{each, fill, get, list, same, text};
+use super::tree::{each, fill, get, list, remove, same, text};
 use super::{Hooks, meta, names};
 use crate::field::{Errors, Path};
 
@@ -30,6 +30,12 @@ const SLICE: Hooks = Hooks {
         validate(slice, errors);
         validate_endpoints(slice, errors);
     },
+    prepare_create: |slice, _| drop_topology(slice),
+    prepare_update: |new, old, _| {
+        if !same(new.get("endpoints"), old.get("endpoints")) {
+            drop_topology(new);
+        }
+    },
     validate_update: |new, old, _, errors| {
         validate(new, errors);
         // What an older server took is left alone.
@@ -40,6 +46,13 @@ const SLICE: Hooks = Hooks {
     },
     ..Hooks::NONE
 };
+
+/// This version does not write what it calls deprecated.
+fn drop_topology(slice: &mut Value) {
+    each(slice, "endpoints", |endpoint| {
+        remove(endpoint, "deprecatedTopology");
+    });
+}
 
 fn default(slice: &mut Value) {
     each(slice, "ports", |port| {
@@ -91,7 +104,9 @@ fn validate_endpoints(slice: &Value, errors: &mut Errors) {
                 _ => {}
             }
         }
-        text_by(endpoint, "nodeName", names::dns_subdomain, &path, errors);
+        if let Some(node) = get(endpoint, "nodeName").and_then(Value::as_str) {
+            by_rule(node, names::dns_subdomain, &path.child("nodeName"), errors);
+        }
         if let Some(name) = get(endpoint, "hostname").and_then(Value::as_str) {
             by_rule(name, names::dns_label, &path.child("hostname"), errors);
         }

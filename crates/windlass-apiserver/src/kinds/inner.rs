@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::tree::get;
 use crate::schema::{self, Type, TypeId};
@@ -98,9 +98,18 @@ fn of_type(ty: &Type, value: &Value) -> Value {
             keys.sort();
             Value::Object(keys.into_iter().map(|key| (key.clone(), of_type(ty, &map[key]))).collect())
         }
+        (Type::SchemaOrBool, Value::Bool(allows)) => json!({"Allows": allows, "Schema": null}),
+        (Type::SchemaOrBool, schema) => json!({"Allows": true, "Schema": shown(SCHEMA, schema)}),
+        (Type::SchemaOrArray, Value::Array(schemas)) => {
+            let schemas = schemas.iter().map(|schema| shown(SCHEMA, schema)).collect::<Vec<_>>();
+            json!({"Schema": null, "JSONSchemas": schemas})
+        }
+        (Type::SchemaOrArray, schema) => json!({"Schema": shown(SCHEMA, schema), "JSONSchemas": null}),
         _ => value.clone(),
     }
 }
+
+const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 /// Inside, what a pod shares with its host is part of its security context.
 fn moved(type_name: &str, value: &Value) -> Option<Value> {

@@ -27,7 +27,7 @@ mod discovery;
 mod equal;
 mod events;
 pub mod generation;
-mod inner;
+pub(crate) mod inner;
 pub mod meta;
 pub mod names;
 mod networking;
@@ -206,6 +206,7 @@ impl Hooks {
             tree::remove(object, "status");
         }
         self.generation.create(object);
+        pod::features::forget(context.kind, object, None);
         (self.prepare_create)(object, context);
         let mut errors = Errors::default();
         meta::validate_create(object, context.namespaced, self.qualifies, self.name, &mut errors);
@@ -219,6 +220,7 @@ impl Hooks {
     pub fn update(&self, new: &mut Value, old: &Value, context: &Context<'_>) -> Result<(), Status> {
         (self.begin)(new, Some(old), context)?;
         self.generation.keep(new, old);
+        pod::features::forget(context.kind, new, Some(old));
         (self.prepare_update)(new, old, context);
         self.generation.update(new, old, context);
         meta::keep_system_fields(new, old);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::check::one_of;
 use super::generation::Generation;
-use super::tree::{fill, flag, int, same, text_at};
+use super::tree::{fill, flag, int, same, text, text_at};
 use super::{Context, Hooks, meta};
 use crate::field::{Errors, Path};
 
@@ -58,5 +58,8 @@ fn validate(class: &Value, _: &Context<'_>, errors: &mut Errors) {
         let detail = format!("maximum allowed value of a user defined priority is {USER_MAX}");
         errors.forbidden(&root.child("value"), &detail);
     }
-    one_of(class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root, errors);
+    match text(class, "preemptionPolicy") {
+        "" => errors.required(&root.child("preemptionPolicy"), ""),
+        _ => one_of(class, "preemptionPolicy", &["PreemptLowerPriority", "Never"], &root, errors),
+    }
 }

@@ -126,23 +126,26 @@ const ATTACHMENT: Hooks = Hooks {
 
 const CAPACITY: Hooks = Hooks {
     rechecks: &[Check::Whole, Check::Update],
-    validate_create: |object, _, errors| {
-        let path = Path::Root.child("storageClassName");
-        selector(object, "nodeTopology", &Path::Root, errors);
-        by_rule(text(object, "storageClassName"), names::dns_subdomain, &path, errors);
-        if let Some(capacity) = get(object, "capacity")
-            && quantity(capacity).is_some_and(|amount| amount.signum() < 0)
-        {
-            errors.invalid(&Path::Root.child("capacity"), capacity, NOT_NEGATIVE);
-        }
-    },
+    validate_create: |object, _, errors| validate_capacity(object, errors),
     validate_update: |new, old, _, errors| {
+        validate_capacity(new, errors);
         for field in ["nodeTopology", "storageClassName"] {
             immutable(new, old, &Path::Root, field, errors);
         }
     },
     ..Hooks::NONE
 };
+
+fn validate_capacity(object: &Value, errors: &mut Errors) {
+    let path = Path::Root.child("storageClassName");
+    selector(object, "nodeTopology", &Path::Root, errors);
+    by_rule(text(object, "storageClassName"), names::dns_subdomain, &path, errors);
+    if let Some(capacity) = get(object, "capacity")
+        && quantity(capacity).is_some_and(|amount| amount.signum() < 0)
+    {
+        errors.invalid(&Path::Root.child("capacity"), capacity, NOT_NEGATIVE);
+    }
+}
 
 const ATTRIBUTES_CLASS: Hooks = Hooks {
     rechecks: &[Check::Update, Check::Whole],

@@ -91,7 +91,10 @@ const ZONES: &str = include_str!("zones.txt");
 pub(super) fn zone_faults(zone: &str) -> Vec<String> {
     let spelt = |part: &str| {
         let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
-        !part.is_empty() && part.chars().all(letters) && !part.starts_with('-') && !matches!(part, "." | "..")
+        (1..=14).contains(&part.len())
+            && part.chars().all(letters)
+            && !part.starts_with('-')
+            && !matches!(part, "." | "..")
     };
     let mut faults = Vec::new();
     if zone.is_empty() {
@@ -104,7 +107,9 @@ pub(super) fn zone_faults(zone: &str) -> Vec<String> {
         faults.push(detail.to_owned());
     }
     let known = matches!(zone, "UTC" | "Local") || ZONES.lines().any(|known| known == zone);
-    if !spelt || !known {
+    if spelt && zone.contains("..") {
+        faults.push("time: invalid location name".to_owned());
+    } else if !spelt || !known {
         faults.push(format!("unknown time zone {zone}"));
     }
     faults

@@ -29,9 +29,8 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
     }
     normalize_ips(spec, old_spec);
     let mut errors = Errors::default();
-    let mut held = Held { context, found: None };
-    service_rules::addresses(spec, &Path::Root.child("spec"), &mut errors);
-    if needs_cluster_ip(spec) && errors.is_empty() {
+    let mut held = Held { context, found: None, handed: Vec::new() };
+    if needs_cluster_ip(spec) {
         families(spec, old_spec, &mut errors);
         if errors.is_empty() {
             cluster_ip(spec, old_spec, &mut held, &mut errors);
@@ -40,13 +39,18 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
     if errors.is_empty() {
         ports(spec, old_spec, &mut held, &mut errors);
     }
-    if errors.is_empty() { Ok(()) } else { Err(Status::invalid("", "Service", &name, errors)) }
+    if !errors.is_empty() {
+        return Err(Status::invalid("", "Service", &name, errors));
+    }
+    health_port(spec, old_spec, &mut held)
 }
 
 /// What other services hold, looked up when it is first asked for: most updates allocate nothing.
 struct Held<'a> {
     context: &'a Context<'a>,
     found: Option<(BTreeSet<String>, BTreeSet<i64>)>,
+    /// The ports that this request has been given so far.
+    handed: Vec<i64>,
 }
 
 impl Held<'_> {
@@ -67,8 +71,32 @@ impl Held<'_> {
         self.both().0.contains(ip)
     }
 
-    fn has_port(&mut self, port: i64) -> bool {
-        self.both().1.contains(&port)
+    /// Takes a port that is asked for, or says why not. A dry run does not look at the range.
+    fn take(&mut self, port: i64) -> Option<String> {
+        if !self.context.dry_run && !NODE_PORTS.contains(&port) {
+            let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
+            return Some(format!(
+                "provided port is not in the valid range. The range of valid ports is {low}-{high}"
+            ));
+        }
+        if self.handed.contains(&port) || self.both().1.contains(&port) {
+            return Some("provided port is already allocated".to_owned());
+        }
+        self.handed.push(port);
+        None
+    }
+
+    /// Takes any port that is free. A dry run shows that there will be one, and not which.
+    fn next(&mut self, held: &[i64]) -> Option<i64> {
+        let taken = self.handed.iter().max().copied();
+        let port = match self.context.dry_run {
+            true => taken.unwrap_or(32_768) + 1,
+            false => NODE_PORTS.into_iter().find(|port| {
+                !held.contains(port) && !self.handed.contains(port) && !self.both().1.contains(port)
+            })?,
+        };
+        self.handed.push(port);
+        Some(port)
     }
 }
 
@@ -127,26 +155,83 @@ fn families(spec: &mut Value, old: Option<&Value>, errors: &mut Errors) {
     let usual = if headless { "RequireDualStack" } else { "SingleStack" };
     fill(spec, "ipFamilyPolicy", inherited.unwrap_or(json!(usual)));
     let path = Path::Root.child("spec");
+    service_rules::addresses(spec, &path, errors);
+    if !errors.is_empty() {
+        return;
+    }
     let single = text(spec, "ipFamilyPolicy") == "SingleStack";
-    if is_zero(spec.get("ipFamilies")) {
-        set(spec, "ipFamilies", json!(["IPv4"]));
+    if let Some(old) = old {
+        release_second(spec, old, single, &path, errors);
+    }
+    let policy = spec["ipFamilyPolicy"].clone();
+    for (field, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
+        if single && list(spec, field).len() == 2 {
+            let detail =
+                format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            errors.invalid(&path.child("ipFamilyPolicy"), &policy, &detail);
+        }
+    }
+    families_of_addresses(spec, &path, errors);
+    if !errors.is_empty() {
+        return;
     }
     if headless {
+        if is_zero(spec.get("ipFamilies")) {
+            set(spec, "ipFamilies", json!(["IPv4"]));
+        }
         if !single && list(spec, "ipFamilies").len() == 1 {
             let other = if list(spec, "ipFamilies")[0] == "IPv4" { "IPv6" } else { "IPv4" };
-            spec["ipFamilies"].as_array_mut().expect("set above").push(json!(other));
+            let both = json!([spec["ipFamilies"][0], other]);
+            set(spec, "ipFamilies", both);
         }
         return;
     }
-    if text(spec, "ipFamilyPolicy") == "RequireDualStack" {
-        let policy = &spec["ipFamilyPolicy"];
+    if policy == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
-        errors.invalid(&path.child("ipFamilyPolicy"), policy, detail);
+        errors.invalid(&path.child("ipFamilyPolicy"), &policy, detail);
     }
     for (index, family) in list(spec, "ipFamilies").iter().enumerate() {
         if family != "IPv4" {
             let detail = "not configured on this cluster";
             errors.invalid(&path.child("ipFamilies").index(index), family, detail);
+        }
+    }
+    if errors.is_empty() && is_zero(spec.get("ipFamilies")) {
+        set(spec, "ipFamilies", json!(["IPv4"]));
+    }
+}
+
+/// A service of one family gives up what it had of the other; one of two does not.
+fn release_second(spec: &mut Value, old: &Value, single: bool, path: &Path<'_>, errors: &mut Errors) {
+    for (field, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
+        let (after, before) = (list(spec, field).len(), list(old, field).len());
+        if single && after > 1 && same(spec.get(field), old.get(field)) {
+            let first = json!([spec[field][0]]);
+            set(spec, field, first);
+        } else if !single && after == 1 && before == 2 {
+            let detail = format!("must be 'SingleStack' to release the secondary {what}");
+            errors.invalid(&path.child("ipFamilyPolicy"), &spec["ipFamilyPolicy"], &detail);
+        }
+    }
+}
+
+/// Addresses that are asked for tell the families that nobody has told.
+fn families_of_addresses(spec: &mut Value, path: &Path<'_>, errors: &mut Errors) {
+    let addresses = list(spec, "clusterIPs").to_vec();
+    for (index, address) in addresses.iter().filter_map(Value::as_str).enumerate() {
+        if address == "None" {
+            break;
+        }
+        let mut told = list(spec, "ipFamilies").to_vec();
+        if index < told.len() {
+            continue;
+        }
+        if address.contains(':') {
+            let at = path.child("clusterIPs");
+            errors.invalid(&at.index(index), &spec["clusterIPs"], "IPv6 is not configured on this cluster");
+        } else {
+            told.push(json!("IPv4"));
+            set(spec, "ipFamilies", told);
         }
     }
 }
@@ -176,9 +261,12 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, held: &mut Held<'_>, errors
         return;
     }
     let why = match ip.parse::<std::net::Ipv4Addr>() {
-        Ok(address) if address.octets()[..3] != [10, 0, 0] => {
-            format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24")
-        }
+        Ok(address) if address.octets()[..3] != [10, 0, 0] => match held.context.dry_run {
+            true => format!(
+                "the provided IP ({ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24"
+            ),
+            false => "the provided network does not match the current range".to_owned(),
+        },
         Ok(_) if held.has_ip(&ip) => "provided IP is already allocated".to_owned(),
         // What is not an address at all is for validation to say.
         _ => return,
@@ -188,7 +276,7 @@ fn cluster_ip(spec: &mut Value, old: Option<&Value>, held: &mut Held<'_>, errors
 }
 
 fn ports(spec: &mut Value, old: Option<&Value>, others: &mut Held<'_>, errors: &mut Errors) {
-    let mut held = old.map(node_ports).unwrap_or_default();
+    let mut held = old.filter(|old| needs_node_port(old)).map(node_ports).unwrap_or_default();
     let mut given: Vec<(i64, i64)> = Vec::new();
     let wanted = needs_node_port(spec)
         && (text(spec, "type") == "NodePort" || flag(spec, "allocateLoadBalancerNodePorts"));
@@ -201,24 +289,29 @@ fn ports(spec: &mut Value, old: Option<&Value>, others: &mut Held<'_>, errors: &
             match asked.filter(|asked| *asked != 0) {
                 Some(asked) if held.contains(&asked) => given.push((port, asked)),
                 Some(asked) => {
-                    if let Some(why) = refusal(asked, others) {
+                    if let Some(why) = others.take(asked) {
                         errors.invalid(&path.index(index).child("nodePort"), &json!(asked), &why);
+                        return;
                     }
                     held.push(asked);
                     given.push((port, asked));
                 }
                 None if wanted => {
-                    // The same port over another protocol shares its node port.
-                    let shared =
-                        given.iter().find(|(of, _)| *of == port).map(|(_, node)| *node).or_else(|| {
+                    // The same port over another protocol shares its node port, in a new service.
+                    let shared = given
+                        .iter()
+                        .filter(|_| old.is_none())
+                        .find(|(of, _)| *of == port)
+                        .map(|(_, node)| *node)
+                        .or_else(|| {
                             let of_port = |other: &&Value| int(other, "port") == Some(port);
                             ports[index..]
                                 .iter()
-                                .filter(of_port)
+                                .filter(|other| old.is_none() && of_port(other))
                                 .find_map(|p| int(p, "nodePort"))
                                 .filter(|p| *p != 0)
                         });
-                    let Some(node) = shared.or_else(|| free(&held, others)) else { continue };
+                    let Some(node) = shared.or_else(|| others.next(&held)) else { continue };
                     held.push(node);
                     given.push((port, node));
                     set(&mut ports[index], "nodePort", node);
@@ -230,24 +323,27 @@ fn ports(spec: &mut Value, old: Option<&Value>, others: &mut Held<'_>, errors: &
             set(spec, "ports", ports);
         }
     }
-    if needs_health_port(spec)
-        && is_zero(spec.get("healthCheckNodePort"))
-        && let Some(node) = free(&held, others)
-    {
-        set(spec, "healthCheckNodePort", node);
-    }
 }
 
-fn refusal(port: i64, others: &mut Held<'_>) -> Option<String> {
-    if !NODE_PORTS.contains(&port) {
-        let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
-        return Some(format!(
-            "provided port is not in the valid range. The range of valid ports is {low}-{high}"
-        ));
+/// The port by which a balancer asks whether a node has pods of the service.
+fn health_port(spec: &mut Value, old: Option<&Value>, others: &mut Held<'_>) -> Result<(), Status> {
+    if !needs_health_port(spec) || old.is_some_and(needs_health_port) {
+        return Ok(());
     }
-    others.has_port(port).then(|| "provided port is already allocated".to_owned())
-}
-
-fn free(held: &[i64], others: &mut Held<'_>) -> Option<i64> {
-    NODE_PORTS.into_iter().find(|port| !held.contains(port) && !others.has_port(*port))
+    let held = node_ports(spec);
+    match int(spec, "healthCheckNodePort").filter(|port| *port != 0) {
+        Some(asked) => match others.take(asked) {
+            None => Ok(()),
+            Some(why) => {
+                let why = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
+                Err(Status::internal(&why))
+            }
+        },
+        None => {
+            if let Some(port) = others.next(&held) {
+                set(spec, "healthCheckNodePort", port);
+            }
+            Ok(())
+        }
+    }
 }

@@ -39,8 +39,21 @@ pub(super) const SERVICE_ACCOUNT: Hooks = Hooks {
     rechecks: &[Check::Update, Check::Whole],
     prepare_create: |object, _| clean_references(object),
     prepare_update: |object, _, _| clean_references(object),
+    warnings: |account, old| match enforces(account) && !old.is_some_and(enforces) {
+        true => vec![format!(
+            "metadata.annotations[{ENFORCE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to \
+             mounted secrets"
+        )],
+        false => Vec::new(),
+    },
     ..Hooks::NONE
 };
+
+const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
+
+fn enforces(account: &Value) -> bool {
+    account["metadata"]["annotations"].get(ENFORCE).is_some()
+}
 
 fn default_secret(secret: &mut Value) {
     fill_zero(secret, "type", "Opaque");
@@ -140,15 +153,61 @@ fn is_json(value: Option<&Value>, path: &Path<'_>, errors: &mut Errors) {
         return;
     };
     let bytes = decoded(value);
-    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
-        let detail = match bytes.trim_ascii().first() {
-            None => "unexpected end of JSON input".to_owned(),
-            Some(first) => {
-                format!("invalid character '{}' looking for beginning of value", char::from(*first))
-            }
-        };
+    if let Some(detail) = json_fault(&bytes) {
         errors.invalid(path, &json!("<secret contents redacted>"), &detail);
     }
+}
+
+/// What Go says of bytes that are no JSON object.
+fn json_fault(bytes: &[u8]) -> Option<String> {
+    const END: &str = "unexpected end of JSON input";
+    let bytes = bytes.trim_ascii_start();
+    let Some(first) = bytes.first() else { return Some(END.to_owned()) };
+    if *first == b'-'
+        && let Some(next) = bytes.get(1).filter(|next| !next.is_ascii_digit())
+    {
+        return Some(format!("invalid character '{}' in numeric literal", char::from(*next)));
+    }
+    let rest = match first {
+        b'-' | b'0'..=b'9' => &bytes[number_length(bytes)..],
+        _ => {
+            let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
+            match values.next() {
+                Some(Ok(Value::Object(_) | Value::Null))
+                    if bytes[values.byte_offset()..].trim_ascii().is_empty() =>
+                {
+                    return None;
+                }
+                Some(Ok(_)) => &bytes[values.byte_offset()..],
+                Some(Err(error)) if error.is_eof() => return Some(END.to_owned()),
+                _ => {
+                    let first = char::from(*first);
+                    return Some(format!("invalid character '{first}' looking for beginning of value"));
+                }
+            }
+        }
+    };
+    if let Some(more) = rest.trim_ascii_start().first() {
+        return Some(format!("invalid character '{}' after top-level value", char::from(*more)));
+    }
+    let kind = match first {
+        b'[' => "array",
+        b'"' => "string",
+        b't' | b'f' => "bool",
+        _ => "number",
+    };
+    Some(format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"))
+}
+
+/// How far a number goes: one that begins with zero ends there, unless a fraction follows.
+fn number_length(bytes: &[u8]) -> usize {
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let sign = usize::from(bytes[0] == b'-');
+    let mut end = sign + if bytes.get(sign) == Some(&b'0') { 1 } else { digits(sign) };
+    if bytes.get(end) == Some(&b'.') && digits(end + 1) > 0 {
+        end += 1 + digits(end + 1);
+    }
+    end
 }
 
 fn decoded(value: &Value) -> Vec<u8> {

@@ -205,8 +205,7 @@ fn validate_quota(quota: &Value, errors: &mut Errors) {
 
 fn quota_name(name: &str, path: &Path<'_>, errors: &mut Errors) {
     resource_name(name, path, errors);
-    let huge = ["hugepages-", "requests.hugepages-"].iter().any(|head| name.starts_with(head));
-    if !name.contains('/') && !QUOTA_RESOURCES.contains(&name) && !huge {
+    if !name.contains('/') && !QUOTA_RESOURCES.contains(&name) && !is_huge(name) {
         errors.invalid(path, &json!(name), "must be a standard resource for quota");
     }
 }
@@ -221,6 +220,10 @@ fn validate_quota_status(quota: &Value, errors: &mut Errors) {
             value_of(name, amount, &at, errors);
         }
     }
+}
+
+fn is_huge(name: &str) -> bool {
+    ["hugepages-", "requests.hugepages-"].iter().any(|head| name.starts_with(head))
 }
 
 const SCOPES: [&str; 7] = [
@@ -250,7 +253,8 @@ fn fits(scope: &str, resource: &str) -> bool {
 /// How often a scope is applied to a resource that its objects do not use.
 fn misfits(spec: &Value, scope: &str) -> usize {
     let limited = entries(spec, "hard").map(|(name, _)| name.as_str());
-    limited.filter(|name| QUOTA_RESOURCES.contains(name) && !fits(scope, name)).count()
+    let unqualified = |name: &&str| QUOTA_RESOURCES.contains(name) || is_huge(name);
+    limited.filter(unqualified).filter(|name| !fits(scope, name)).count()
 }
 
 fn conflicts(scopes: &[&str]) -> usize {

@@ -10,11 +10,12 @@ pub(super) const SERVICE: Hooks = Hooks {
     default,
     begin: allocate::begin,
     name: names::dns_label,
+    prepare_create: |service, _| no_internal_policy(sub(service, "spec")),
     prepare_update,
-    validate_create: |service, _, errors| service_rules::validate(service, errors),
+    validate_create: |service, _, errors| service_rules::validate(service, None, errors),
     validate_update: |new, old, _, errors| {
         service_rules::validate_update(new, old, errors);
-        service_rules::validate(new, errors);
+        service_rules::validate(new, Some(old), errors);
     },
     validate_status: |new, _, _, errors| service_rules::validate_status(new, errors),
     warnings: |new, _| service_rules::warnings(new),
@@ -60,9 +61,6 @@ fn default(service: &mut Value) {
     }
     match text(spec, "type") {
         "NodePort" | "LoadBalancer" | "ClusterIP" => fill(spec, "internalTrafficPolicy", "Cluster"),
-        "ExternalName" => {
-            remove(spec, "internalTrafficPolicy");
-        }
         _ => {}
     }
     if text(spec, "type") == "LoadBalancer" {
@@ -101,10 +99,18 @@ pub(super) fn node_ports(spec: &Value) -> Vec<i64> {
     list(spec, "ports").iter().filter_map(|port| int(port, "nodePort")).filter(|port| *port != 0).collect()
 }
 
+/// A name elsewhere has no traffic inside. Whoever sent a policy owns it all the same.
+fn no_internal_policy(spec: &mut Value) {
+    if text(spec, "type") == "ExternalName" {
+        remove(spec, "internalTrafficPolicy");
+    }
+}
+
 /// Wipes what the server once filled in and the new type of the service has no use for.
 fn prepare_update(service: &mut Value, old: &Value, _: &Context<'_>) {
     let old_spec = &old["spec"];
     let spec = sub(service, "spec");
+    no_internal_policy(spec);
     let unchanged = |spec: &Value, field: &str| same(spec.get(field), old_spec.get(field));
     let lost = |spec: &Value, needs: fn(&Value) -> bool| needs(old_spec) && !needs(spec);
     if lost(spec, needs_cluster_ip) {

@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 
 use super::service::{externally_accessible, needs_cluster_ip, needs_health_port};
 use crate::field::{Errors, Path};
-use crate::kinds::check::{by_rule, cidr, in_range, ip, one_of, port_or_name, required, text_by};
+use crate::kinds::check::{by_rule, cidr, in_range, ip, one_of, port_or_name, required, sloppy_ip, text_by};
 use crate::kinds::meta::labels;
 use crate::kinds::tree::{get, int, is_zero, list, same, text};
-use crate::kinds::{names, warn};
+use crate::kinds::{inner, names, warn};
 
-/// Checks a service.
-pub(super) fn validate(service: &Value, errors: &mut Errors) {
+/// Checks a service; the old one at an update.
+pub(super) fn validate(service: &Value, old: Option<&Value>, errors: &mut Errors) {
     let (spec, path) = (&service["spec"], Path::Root.child("spec"));
     let kind = text(spec, "type");
-    let headless = text(spec, "clusterIP") == "None";
-    if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
+    topology(service, errors);
+    if list(spec, "ports").is_empty() && !is_headless(spec) && kind != "ExternalName" {
         errors.required(&path.child("ports"), "");
     }
     match kind {
-        "LoadBalancer" | "NodePort" if headless => {
+        "LoadBalancer" | "NodePort" if is_headless(spec) => {
             let detail = format!("may not be set to 'None' for {kind} services");
             errors.invalid(&path.child("clusterIPs").index(0), &json!("None"), &detail);
         }
@@ -30,24 +30,65 @@ pub(super) fn validate(service: &Value, errors: &mut Errors) {
     ports(spec, &path, errors);
     labels(spec, "selector", &path, errors);
     one_of(spec, "sessionAffinity", &["ClientIP", "None"], &path, errors);
+    affinity(spec, &path, errors);
     addresses(spec, &path, errors);
     for (index, address) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
         let at = path.child("externalIPs");
-        match address.parse::<std::net::IpAddr>() {
-            Ok(_) => endpoint_ip(address, &at.index(index), errors),
-            Err(_) => ip(address, &at.index(index), errors),
+        let before = errors.0.len();
+        ip(address, &at.index(index), errors);
+        if errors.0.len() == before {
+            endpoint_ip(address, &at.index(index), errors);
         }
     }
     one_of(spec, "type", &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"], &path, errors);
-    source_ranges(spec, &path, errors);
-    if kind != "LoadBalancer" {
-        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
-            if get(spec, field).is_some() {
-                errors.forbidden(&path.child(field), "may only be used when `type` is 'LoadBalancer'");
+    source_ranges(service, old, &path, errors);
+    if kind != "LoadBalancer" && get(spec, "allocateLoadBalancerNodePorts").is_some() {
+        let at = path.child("allocateLoadBalancerNodePorts");
+        errors.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+    }
+    balancer_class(spec, None, &path, errors);
+    traffic(spec, &path, errors);
+}
+
+/// Two annotations say the same.
+fn topology(service: &Value, errors: &mut Errors) {
+    const MODE: &str = "service.kubernetes.io/topology-mode";
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let of = |key: &str| service["metadata"]["annotations"].get(key);
+    if let (Some(mode), Some(hints)) = (of(MODE), of(HINTS))
+        && mode != hints
+    {
+        let path = Path::Root.child("metadata");
+        let detail = format!("must match annotations[{HINTS}] when both are specified");
+        errors.invalid(&path.child("annotations").key(MODE), mode, &detail);
+    }
+}
+
+/// Whether a service has no address of its own.
+pub(super) fn is_headless(spec: &Value) -> bool {
+    matches!(list(spec, "clusterIPs"), [only] if only == "None")
+}
+
+fn affinity(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let path = path.child("sessionAffinityConfig");
+    let config = get(spec, "sessionAffinityConfig");
+    match text(spec, "sessionAffinity") {
+        "ClientIP" => {
+            const WHEN: &str = "when session affinity type is ClientIP";
+            let Some(config) = config else { return errors.required(&path, WHEN) };
+            let at = path.child("clientIP");
+            let Some(client) = get(config, "clientIP") else { return errors.required(&at, WHEN) };
+            let at = at.child("timeoutSeconds");
+            let Some(seconds) = int(client, "timeoutSeconds") else { return errors.required(&at, WHEN) };
+            if !(1..=86_400).contains(&seconds) {
+                errors.invalid(&at, &json!(seconds), "must be greater than 0 and less than 86400");
             }
         }
+        "None" if config.is_some() => {
+            errors.forbidden(&path, "must not be set when session affinity is None");
+        }
+        _ => {}
     }
-    traffic(spec, &path, errors);
 }
 
 /// Checks the addresses of a service, and what goes with them. This comes before anything is allocated, too.
@@ -55,22 +96,57 @@ pub(super) fn addresses(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     if text(spec, "type") == "ExternalName" {
         return;
     }
-    let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
-    one_of(spec, "ipFamilyPolicy", &policies, path, errors);
     let at = path.child("clusterIPs");
+    let (first, listed) = (text(spec, "clusterIP"), &spec["clusterIPs"]);
     let all = list(spec, "clusterIPs").iter().filter_map(Value::as_str).collect::<Vec<_>>();
-    let known = errors.0.len();
-    for (index, address) in all.iter().enumerate() {
-        if *address != "None" {
-            ip(address, &at.index(index), errors);
+    match (first, all.first()) {
+        ("", None) => {}
+        ("", Some(_)) => errors.invalid(&at, listed, "must be empty when `clusterIP` is not specified"),
+        (_, None) => errors.required(&at, ""),
+        (first, Some(other)) if first != *other => {
+            errors.invalid(&at, listed, "first value must match `clusterIP`");
+        }
+        _ => {}
+    }
+    let families = list(spec, "ipFamilies");
+    for (index, family) in families.iter().enumerate() {
+        let at = path.child("ipFamilies");
+        if family != "IPv4" && family != "IPv6" {
+            errors.not_supported(&at.index(index), family, &["IPv4", "IPv6"]);
+        }
+        if families[..index].contains(family) {
+            errors.duplicate(&at.index(index), family);
         }
     }
-    if errors.0.len() > known || all.first() == Some(&"None") {
+    let policies = ["PreferDualStack", "RequireDualStack", "SingleStack"];
+    one_of(spec, "ipFamilyPolicy", &policies, path, errors);
+    let known = errors.0.len();
+    for (index, address) in all.iter().enumerate() {
+        if index == 0 && *address == "None" {
+            if all.len() > 1 {
+                errors.invalid(&at, listed, "'None' must be the first and only value");
+            }
+            continue;
+        }
+        ip(address, &at.index(index), errors);
+    }
+    let broken = errors.0.len() > known;
+    if all.len() > 2 {
+        errors.invalid(&at, listed, "may only hold up to 2 values");
+    }
+    if broken {
         return;
     }
-    for (index, (address, family)) in all.iter().zip(list(spec, "ipFamilies")).enumerate() {
+    let is_six = |address: &str| address.contains(':');
+    if all.len() > 1 && all.iter().all(|address| is_six(address) == is_six(all[0])) {
+        errors.invalid(&at, listed, "may specify no more than one IP for each IP family");
+    }
+    if is_headless(spec) {
+        return;
+    }
+    for (index, (address, family)) in all.iter().zip(families).enumerate() {
         let family = family.as_str().unwrap_or("");
-        let found = if address.contains(':') { "IPv6" } else { "IPv4" };
+        let found = if is_six(address) { "IPv6" } else { "IPv4" };
         if matches!(family, "IPv4" | "IPv6") && found != family {
             let detail = format!("expected an {family} value as indicated by `ipFamilies[{index}]`");
             errors.invalid(&at.index(index), &json!(address), &detail);
@@ -78,15 +154,52 @@ pub(super) fn addresses(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn source_ranges(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn source_ranges(service: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Errors) {
+    const ANNOTATION: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let spec = &service["spec"];
     let ranges = list(spec, "loadBalancerSourceRanges");
+    let balances = text(spec, "type") == "LoadBalancer";
     // The real server spells the field so.
     let at = path.child("LoadBalancerSourceRanges");
-    if !ranges.is_empty() && text(spec, "type") != "LoadBalancer" {
-        errors.forbidden(&at, "may only be used when `type` is 'LoadBalancer'");
+    if !ranges.is_empty() && !balances {
+        errors.forbidden(&at, ONLY);
     }
     for (index, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
         cidr(range.trim(), &at.index(index), errors);
+    }
+    let of = |service: &Value| service["metadata"]["annotations"].get(ANNOTATION).cloned();
+    let Some(annotation) = of(service).filter(|_| ranges.is_empty()) else { return };
+    let at = Path::Root.child("metadata");
+    let at = at.child("annotations");
+    let at = at.key(ANNOTATION);
+    if !balances {
+        errors.forbidden(&at, ONLY);
+    }
+    let value = annotation.as_str().unwrap_or("").trim();
+    if !value.is_empty() && old.and_then(of).as_ref() != Some(&annotation) {
+        for range in value.split(',') {
+            cidr(range.trim(), &at, errors);
+        }
+    }
+}
+
+/// Who balances is told by a class, once.
+fn balancer_class(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Errors) {
+    let balances = |spec: &Value| text(spec, "type") == "LoadBalancer";
+    let at = path.child("loadBalancerClass");
+    let class = get(spec, "loadBalancerClass");
+    if let Some(old) = old
+        && balances(old)
+        && balances(spec)
+        && !same(class, old.get("loadBalancerClass"))
+    {
+        errors.invalid(&at, class.unwrap_or(&Value::Null), "may not change once set");
+    }
+    match class.and_then(Value::as_str) {
+        Some(class) if balances(spec) => by_rule(class, names::label_key, &at, errors),
+        Some(_) => errors.forbidden(&at, "may only be used when `type` is 'LoadBalancer'"),
+        None => {}
     }
 }
 
@@ -136,14 +249,15 @@ fn ports(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     for (index, port) in all.iter().enumerate() {
         if !claimed.insert((text(port, "protocol"), int(port, "port"))) {
             let key = json!({"protocol": port["protocol"], "port": port["port"]});
-            errors.duplicate(&path.index(index), &key);
+            let shown = inner::shown("io.k8s.api.core.v1.ServicePort", &key);
+            errors.duplicate(&path.index(index), &shown);
         }
     }
-    if matches!(text(spec, "type"), "ClusterIP" | "ExternalName") {
+    if text(spec, "type") == "ClusterIP" {
         for (index, port) in all.iter().enumerate() {
             if int(port, "nodePort").is_some_and(|node| node != 0) {
-                let detail = format!("may not be used when `type` is '{}'", text(spec, "type"));
-                errors.forbidden(&path.index(index).child("nodePort"), &detail);
+                let detail = "may not be used when `type` is 'ClusterIP'";
+                errors.forbidden(&path.index(index).child("nodePort"), detail);
             }
         }
     }
@@ -159,16 +273,76 @@ fn traffic(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         false => {}
     }
-    if !needs_health_port(spec)
-        && let Some(port) = int(spec, "healthCheckNodePort").filter(|port| *port != 0)
-    {
-        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-        errors.invalid(&path.child("healthCheckNodePort"), &json!(port), detail);
+    let at = path.child("healthCheckNodePort");
+    match (needs_health_port(spec), int(spec, "healthCheckNodePort").unwrap_or(0)) {
+        (false, 0) => {}
+        (false, port) => {
+            let detail =
+                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+            errors.invalid(&at, &json!(port), detail);
+        }
+        (true, 0) => errors.required(&at, ""),
+        (true, port) => in_range(port, 1, 65_535, &at, errors),
     }
     one_of(spec, "internalTrafficPolicy", &["Cluster", "Local"], path, errors);
+    let distributions = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+    one_of(spec, "trafficDistribution", &distributions, path, errors);
 }
 
 /// Checks what may not change in a service.
+pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
+    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
+    let (was_headless, headless) = (is_headless(old), is_headless(new));
+    if needs_cluster_ip(new) && needs_cluster_ip(old) {
+        if !(was_headless && headless) {
+            kept(new, old, "clusterIPs", "clusterIP", &path, errors);
+        }
+        if !was_headless && !headless {
+            kept(new, old, "ipFamilies", "ipFamily", &path, errors);
+        }
+    }
+    balancer_class(new, Some(old), &path, errors);
+    if needs_health_port(old)
+        && needs_health_port(new)
+        && int(new, "healthCheckNodePort") != int(old, "healthCheckNodePort")
+    {
+        errors.forbidden(&path.child("healthCheckNodePort"), "field is immutable");
+    }
+}
+
+/// Of addresses and families, the first stays, and the second comes and goes.
+fn kept(new: &Value, old: &Value, field: &str, one: &str, path: &Path<'_>, errors: &mut Errors) {
+    const FIXED: &str = "may not change once set";
+    let (after, before) = (list(new, field), list(old, field));
+    let at = path.child(field);
+    let shown = new.get(field).unwrap_or(&Value::Null);
+    if before.len() == after.len() {
+        for index in 0..before.len() {
+            if before[index] != after[index] {
+                let index = if field == "ipFamilies" { 0 } else { index };
+                errors.invalid(&at.index(index), shown, FIXED);
+            }
+        }
+        return;
+    }
+    let emptied = if field == "ipFamilies" { list(new, "clusterIPs").is_empty() } else { after.is_empty() };
+    if before.len() > after.len() && emptied {
+        errors.invalid(&at.index(0), shown, &format!("primary {one} can not be unset"));
+    }
+    if let (Some(before), Some(after)) = (before.first(), after.first())
+        && before != after
+    {
+        // The real server shows the addresses even where it speaks of families.
+        let shown = new.get("clusterIPs").unwrap_or(&Value::Null);
+        errors.invalid(&at.index(0), shown, FIXED);
+    }
+    if before.len() > after.len() && after.len() == 1 && text(new, "ipFamilyPolicy") != "SingleStack" {
+        let policy = new.get("ipFamilyPolicy").unwrap_or(&Value::Null);
+        let detail = format!("must be set to 'SingleStack' when releasing the secondary {one}");
+        errors.invalid(&path.child("ipFamilyPolicy"), policy, &detail);
+    }
+}
+
 /// Only what balances load has an address where it does that.
 pub(super) fn validate_status(service: &Value, errors: &mut Errors) {
     let balancer = service.pointer("/status/loadBalancer").unwrap_or(&Value::Null);
@@ -176,29 +350,6 @@ pub(super) fn validate_status(service: &Value, errors: &mut Errors) {
         let status = Path::Root.child("status");
         let path = status.child("loadBalancer");
         errors.forbidden(&path.child("ingress"), "may only be used when `spec.type` is 'LoadBalancer'");
-    }
-}
-
-pub(super) fn validate_update(new: &Value, old: &Value, errors: &mut Errors) {
-    let (new, old, path) = (&new["spec"], &old["spec"], Path::Root.child("spec"));
-    if needs_cluster_ip(new) && needs_cluster_ip(old) {
-        let first = |spec: &Value, field: &str| list(spec, field).first().cloned();
-        for field in ["clusterIPs", "ipFamilies"] {
-            if first(old, field).is_some() && first(new, field) != first(old, field) {
-                errors.invalid(&path.child(field).index(0), &new[field], "may not change once set");
-            }
-        }
-    }
-    let balances = |spec: &Value| text(spec, "type") == "LoadBalancer";
-    if balances(old) && balances(new) && !same(new.get("loadBalancerClass"), old.get("loadBalancerClass")) {
-        let class = new.get("loadBalancerClass").unwrap_or(&Value::Null);
-        errors.invalid(&path.child("loadBalancerClass"), class, "may not change once set");
-    }
-    if needs_health_port(old)
-        && needs_health_port(new)
-        && int(new, "healthCheckNodePort") != int(old, "healthCheckNodePort")
-    {
-        errors.forbidden(&path.child("healthCheckNodePort"), "field is immutable");
     }
 }
 
@@ -277,6 +428,10 @@ pub(super) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
             for (index, address) in list(subset, field).iter().enumerate() {
                 let addresses = path.child(field);
                 let at = addresses.index(index);
+                text_by(address, "hostname", names::dns_label, &at, errors);
+                if let Some(node) = get(address, "nodeName").and_then(Value::as_str) {
+                    by_rule(node, names::dns_subdomain, &at.child("nodeName"), errors);
+                }
                 endpoint_ip(text(address, "ip"), &at.child("ip"), errors);
             }
         }
@@ -290,6 +445,9 @@ pub(super) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
             text_by(port, "name", names::dns_label, &at, errors);
             in_range(int(port, "port").unwrap_or(0), 1, 65_535, &at.child("port"), errors);
             one_of(port, "protocol", &["SCTP", "TCP", "UDP"], &at, errors);
+            if let Some(protocol) = get(port, "appProtocol").and_then(Value::as_str) {
+                by_rule(protocol, names::label_key, &at.child("appProtocol"), errors);
+            }
         }
     }
 }
@@ -297,7 +455,7 @@ pub(super) fn validate_endpoints(endpoints: &Value, errors: &mut Errors) {
 /// An address that traffic can be sent to from elsewhere.
 pub(crate) fn endpoint_ip(value: &str, path: &Path<'_>, errors: &mut Errors) {
     ip(value, path, errors);
-    let Ok(address) = value.parse::<std::net::IpAddr>() else {
+    let Some(address) = sloppy_ip(value) else {
         errors.invalid(path, &json!(value), "must be a valid IP address");
         return;
     };

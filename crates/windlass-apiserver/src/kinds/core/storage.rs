@@ -314,7 +314,8 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
     match sources.next() {
         None => errors.required(&path, "must specify a volume type"),
         Some(kind) => {
-            let at = path.child(kind);
+            // The real server calls this one so.
+            let at = path.child(if *kind == "gcePersistentDisk" { "persistentDisk" } else { kind });
             source::plugin(kind, &spec[*kind], true, &at, errors);
             if *kind == "iscsi" {
                 portal(object, &at, errors);
@@ -325,7 +326,12 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
         }
     }
     for more in sources {
-        errors.forbidden(&path.child(more), "may not specify more than 1 volume type");
+        match *more {
+            // Of this one the real server does not see that it is too many.
+            "flexVolume" => source::plugin(more, &spec[*more], true, &path.child(more), errors),
+            "cephfs" => errors.forbidden(&path.child("cephFS"), "may not specify more than 1 volume type"),
+            more => errors.forbidden(&path.child(more), "may not specify more than 1 volume type"),
+        }
     }
     let recycled = text(spec, "persistentVolumeReclaimPolicy") == "Recycle";
     if recycled && is_root(text_at(spec, &["hostPath", "path"])) {
@@ -441,6 +447,37 @@ fn annotation_warning(object: &Value, key: &str, why: &str, out: &mut Vec<String
     }
 }
 
+/// Whether volumes are on the same nodes, by labels that may have got their final names since. The real server looks
+/// the old name up, finds nothing for most, and takes that for the empty one.
+fn same_affinity(new: &Value, old: &Value) -> bool {
+    const RENAMED: [(&str, &str); 5] = [
+        ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+        ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+        ("beta.kubernetes.io/os", "kubernetes.io/os"),
+        ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+        ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+    ];
+    let mut old = old["nodeAffinity"].clone();
+    for field in ["matchExpressions", "matchFields"] {
+        let Some(terms) = old.pointer_mut("/required/nodeSelectorTerms").and_then(Value::as_array_mut) else {
+            break;
+        };
+        for (index, term) in terms.iter_mut().enumerate() {
+            let Some(requirements) = term.get_mut(field).and_then(Value::as_array_mut) else { continue };
+            for (place, requirement) in requirements.iter_mut().enumerate() {
+                let pointer = format!("/nodeAffinity/required/nodeSelectorTerms/{index}/{field}/{place}");
+                let Some(after) = new.pointer(&pointer) else { continue };
+                let was = text(requirement, "key");
+                let now = RENAMED.iter().find(|(beta, _)| *beta == was).map_or("", |(_, now)| now);
+                if text(after, "key") == now && was != now {
+                    restore(requirement, after, "key");
+                }
+            }
+        }
+    }
+    same(new.get("nodeAffinity"), Some(&old))
+}
+
 fn update_volume(new: &Value, old: &Value, errors: &mut Errors) {
     let (new, old) = (&new["spec"], &old["spec"]);
     let of = |spec: &Value| {
@@ -464,7 +501,7 @@ fn update_volume(new: &Value, old: &Value, errors: &mut Errors) {
     if !same(new.get("volumeMode"), old.get("volumeMode")) {
         errors.invalid(&Path::Root.child("volumeMode"), &new["volumeMode"], IMMUTABLE_FIELD);
     }
-    if get(old, "nodeAffinity").is_some() && !same(new.get("nodeAffinity"), old.get("nodeAffinity")) {
+    if get(old, "nodeAffinity").is_some() && !same_affinity(new, old) {
         let shown = match get(new, "nodeAffinity") {
             Some(affinity) => inner::shown("io.k8s.api.core.v1.VolumeNodeAffinity", affinity),
             None => Value::Null,

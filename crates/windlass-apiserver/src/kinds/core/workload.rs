@@ -166,4 +166,8 @@ fn validate_replication_controller(object: &Value, context: &Context<'_>, errors
         let policy = &template["spec"]["restartPolicy"];
         errors.not_supported(&at.child("spec").child("restartPolicy"), policy, &["Always"]);
     }
+    if get(&template["spec"], "activeDeadlineSeconds").is_some() {
+        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
+        errors.forbidden(&at.child("spec").child("activeDeadlineSeconds"), detail);
+    }
 }

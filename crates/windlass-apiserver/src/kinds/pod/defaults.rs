@@ -146,7 +146,11 @@ pub(crate) fn pull_policy(image: &str) -> &'static str {
         Some((name, digest)) => (name, Some(digest)),
         None => (image, None),
     };
-    let (path, last) = name.rsplit_once('/').map_or(("", name), |(path, last)| (path, last));
+    let (path, last) = match name.rsplit_once('/') {
+        Some(("", _)) => return "IfNotPresent",
+        Some((path, last)) => (path, last),
+        None => ("", name),
+    };
     let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
     if !is_repository(path, last) {
         return "IfNotPresent";
@@ -163,18 +167,40 @@ pub(crate) fn pull_policy(image: &str) -> &'static str {
 fn is_repository(path: &str, last: &str) -> bool {
     let part = |part: &str| {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let between = part.split(inner).filter(|between| !between.is_empty());
         part.starts_with(inner)
             && part.ends_with(inner)
-            && part.chars().all(|c| inner(c) || matches!(c, '.' | '_' | '-'))
+            && between
+                .into_iter()
+                .all(|between| matches!(between, "." | "_" | "__") || between.chars().all(|c| c == '-'))
     };
     let host = |host: &str| {
         let named =
             host.contains(['.', ':']) || host == "localhost" || host.contains(|c: char| c.is_uppercase());
-        named && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']'))
+        let (name, port) = host.split_once(':').unwrap_or((host, "0"));
+        let is_name = |part: &str| {
+            part.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && part.ends_with(|c: char| c.is_ascii_alphanumeric())
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        };
+        named
+            && (name.starts_with('[') || name.split('.').all(is_name))
+            && !port.is_empty()
+            && port.chars().all(|c| c.is_ascii_digit() || c == ':' || c == ']' || name.starts_with('['))
     };
+    // A bare digest would be taken for an image's own name.
+    if path.is_empty() && last.len() == 64 && last.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return false;
+    }
     let mut parts = path.split('/').filter(|_| !path.is_empty());
     let first = parts.next();
-    first.is_none_or(|first| host(first) || part(first)) && parts.all(part) && part(last)
+    // What has no registry is one of the library of the usual one.
+    let length = match first {
+        None => "library/".len() + last.len(),
+        Some(first) if host(first) => path.len() - first.len() + last.len(),
+        Some(_) => path.len() + 1 + last.len(),
+    };
+    length <= 255 && first.is_none_or(|first| host(first) || part(first)) && parts.all(part) && part(last)
 }
 
 #[cfg(test)]

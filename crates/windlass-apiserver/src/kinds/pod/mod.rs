@@ -6,6 +6,7 @@ pub(crate) mod conditions;
 mod containers;
 pub(crate) mod defaults;
 mod env;
+pub(crate) mod features;
 mod mounts;
 mod probes;
 mod projected;

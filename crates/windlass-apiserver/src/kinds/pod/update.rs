@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{affinity, annotations, containers, qos, validate};
 use crate::field::{Errors, Path};
-use crate::kinds::check::required;
+use crate::kinds::check::{in_range, required};
 use crate::kinds::meta::immutable;
 use crate::kinds::tree::{
     each, entries, existing, get, int, list, remove, restore, same, set, sub, text, text_at,
@@ -178,6 +178,10 @@ fn nothing_removed(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Error
 fn deadline(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) -> bool {
     let at = path.child("activeDeadlineSeconds");
     match (int(new, "activeDeadlineSeconds"), int(old, "activeDeadlineSeconds")) {
+        (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
+            in_range(seconds, 0, i64::from(i32::MAX), &at, errors);
+            return false;
+        }
         (Some(seconds), Some(before)) if before < seconds => {
             errors.invalid(&at, &json!(seconds), "must be less than or equal to previous value");
             return false;

@@ -106,7 +106,12 @@ fn source(volume: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Error
     };
     one_source(first, volume, scene, path, errors);
     for more in present {
-        let name = if *more == "cephfs" { "cephFS" } else { more };
+        // The real server spells them so.
+        let name = match *more {
+            "cephfs" => "cephFS",
+            "downwardAPI" => "downwarAPI",
+            more => more,
+        };
         errors.forbidden(&path.child(name), "may not specify more than 1 volume type");
     }
 }
@@ -158,6 +163,7 @@ fn one_source(kind: &str, volume: &Value, scene: &Scene<'_>, path: &Path<'_>, er
             }
             one_of(source, "pullPolicy", &["Always", "IfNotPresent", "Never"], &at, errors);
         }
+        "gcePersistentDisk" => source::plugin(kind, source, false, &path.child("persistentDisk"), errors),
         _ => source::plugin(kind, source, false, &at, errors),
     }
 }
