@@ -126,7 +126,10 @@ impl<'a> Context<'a> {
     fn array(&mut self, place: &str, key: &str, a: &[Value], b: &[Value], inside: Inside) {
         let (a, b) = match key {
             // Go reports some causes in the order of a map.
-            "causes" if inside.status => (sorted(a, &["field", "reason"]), sorted(b, &["field", "reason"])),
+            "causes" if inside.status => {
+                let keys = ["field", "reason", "message"];
+                (sorted(a, &keys), sorted(b, &keys))
+            }
             // Their order is that of their times, in whole seconds.
             "managedFields" => {
                 let keys = ["operation", "manager", "apiVersion", "subresource"];

@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod apply;
+mod builtin;
 mod conversion;
 mod custom;
 mod kinds;
@@ -14,6 +15,7 @@ mod negotiate;
 mod patch;
 mod read;
 mod rules;
+mod spoil;
 mod tables;
 mod watch;
 mod write;
@@ -135,6 +137,9 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("webhook.answer", 80, admission::webhooks::answered),
     ("webhook.silent", 20, admission::webhooks::silent),
     ("webhook.want", 60, admission::webhooks::wanted),
+    ("builtin.validation.create", 450, builtin::created),
+    ("builtin.validation.update", 300, builtin::updated),
+    ("builtin.validation.services", 80, builtin::allocated),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.
