@@ -174,7 +174,7 @@ fn write(
 
 /// What stands before writes. The namespace and its account are not recorded.
 fn plugins() -> Plugins {
-    Plugins::default().without(["NamespaceLifecycle", "ServiceAccount"]).unwrap()
+    Plugins::default().without(["NamespaceLifecycle", "PodSecurity", "ServiceAccount"]).unwrap()
 }
 
 /// Makes a write known to plugins.

@@ -38,11 +38,12 @@ impl Server {
         mut tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
+        meta_str(&tree, "name").clone_into(&mut call.name);
         let write = Write::new(Operation::Create, resource, None, dry_run);
         self.admit(call, write, &mut tree)?;
         self.confirm_no_escalation(call, resource, None, &tree)?;
         self.name(resource, &mut tree, call.ids);
-        call.name = meta_str(&tree, "name").to_owned();
+        meta_str(&tree, "name").clone_into(&mut call.name);
         let fields = meta_mut(&mut tree);
         fields.insert("uid".into(), json!(uid(call.ids)));
         fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
@@ -60,11 +61,12 @@ impl Server {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         self.validate(call, write.of(&tree))?;
+        self.foresee_write(call, resource, &tree)?;
+        self.charge(call, write.of(&tree))?;
         let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
         if self.store.get(&resource.storage, &namespace, &name).is_some() {
             return Err(taken(resource, &tree));
         }
-        self.foresee_write(call, resource, &tree)?;
         let object = self.put(resource, None, tree, dry_run)?;
         if !dry_run {
             self.after_write(resource, &object, call)?;

@@ -149,6 +149,10 @@ impl Tabulator {
             true => Value::Array(self.resource.columns.clone()),
             false => Value::Null,
         };
+        // Kinds without a printer have no rows at all where others have none.
+        let is_plain =
+            !self.resource.is_custom() && !print::has_printer(&self.resource.group, &self.resource.kind);
+        let rows = if rows.is_empty() && is_plain { Value::Null } else { Value::Array(rows) };
         json!({
             "kind": "Table",
             "apiVersion": format!("meta.k8s.io/{}", self.version),

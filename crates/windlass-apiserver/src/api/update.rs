@@ -84,6 +84,7 @@ impl Server {
         managed::settle(old, &mut tree);
         self.validate(call, write.of(&tree))?;
         self.foresee_write(call, resource, &tree)?;
+        self.charge(call, write.of(&tree))?;
         if self.deletes_by_update(resource, old, &tree) {
             let last = self.seal(resource, tree, current.revision())?;
             if !dry_run {
@@ -128,9 +129,7 @@ impl Server {
         old: &Value,
         tree: &mut Value,
     ) -> Result<()> {
-        // The scale is written through a view of the object, and is an update of the object like any other. So is what is
-        // approved.
-        let status = !matches!(call.target.subresource.as_str(), "" | "scale" | "approval");
+        let status = call.target.subresource == "status";
         match &resource.flavor {
             Flavor::Builtin { .. } if resource.is_definitions() => {
                 let mut errors = Errors::default();

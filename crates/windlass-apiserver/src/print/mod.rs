@@ -44,6 +44,11 @@ pub fn cells(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec<Val
     printer(&Object { value: object, now })
 }
 
+/// Whether a built-in kind has columns of its own.
+pub fn has_printer(group: &str, kind: &str) -> bool {
+    printer(group, kind).is_some()
+}
+
 /// `rows[].conditions`, which only finished pods have.
 pub fn row_conditions(group: &str, kind: &str, object: &Value) -> Option<Value> {
     if (group, kind) != ("", "Pod") {

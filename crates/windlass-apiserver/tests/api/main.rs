@@ -3,6 +3,7 @@
 mod access;
 mod basics;
 mod custom;
+mod gates;
 mod hostile;
 mod relays;
 mod watches;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::amounts::{Amounts, Side, amounts, asked};
 use super::{Admission, Operation};
 use crate::codec::Quantity;
+use crate::kinds::pod::amounts::{Amounts, Side, Summed, amounts, total};
 use crate::kinds::tree::{at, each, entries, fill, get, list, set, sub, text};
 use crate::status::{Result, Status};
 
@@ -101,7 +101,10 @@ fn pod_faults(pod: &Value, limit: &Value) -> Vec<String> {
             let of = |container: &Value, field| amounts(&container["resources"], field);
             all.flat_map(|one| within(limit, kind, &of(one, "requests"), &of(one, "limits"))).collect()
         }
-        "Pod" => within(limit, kind, &asked(pod, Side::Requests), &asked(pod, Side::Limits)),
+        "Pod" => {
+            let asked = |side| total(pod, side, Summed::Asked);
+            within(limit, kind, &asked(Side::Requests), &asked(Side::Limits))
+        }
         _ => Vec::new(),
     }
 }

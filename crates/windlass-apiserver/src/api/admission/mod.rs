@@ -12,7 +12,6 @@
 //! last and apart from the others: it is the only gate that writes something itself.
 
 mod account;
-mod amounts;
 mod certificates;
 mod defaults;
 mod limits;
@@ -21,7 +20,10 @@ mod nodes;
 mod owners;
 mod plugins;
 mod priority;
+mod quota;
+mod resize;
 mod runtime;
+mod security;
 mod storage;
 #[cfg(test)]
 mod testing;
@@ -83,6 +85,7 @@ pub static PLUGINS: &[Plugin] = &[
         ..NONE
     },
     Plugin { name: "TaintNodesByCondition", admit: nodes::taint, ..NONE },
+    Plugin { name: "PodSecurity", on: &[Create, Update], validate: security::validate, ..NONE },
     Plugin {
         name: "Priority",
         on: &[Create, Update],
@@ -107,6 +110,10 @@ pub static PLUGINS: &[Plugin] = &[
     Plugin { name: "CertificateSubjectRestriction", validate: certificates::subject, ..NONE },
     Plugin { name: "DefaultIngressClass", admit: defaults::ingress_class, ..NONE },
     Plugin { name: "PodTopologyLabels", admit: topology::admit, ..NONE },
+    Plugin { name: "NodeDeclaredFeatureValidator", on: &[Update], validate: resize::features, ..NONE },
+    Plugin { name: "PodResizeValidator", on: &[Update], validate: resize::room, ..NONE },
+    // Asked after the webhooks, since it writes: `Server::charge`.
+    Plugin { name: quota::NAME, on: &[Create, Update], ..NONE },
 ];
 
 /// A write, as plugins see it.
@@ -115,7 +122,7 @@ pub struct Admission<'a> {
     pub context: Context<'a>,
     /// What is to be done.
     pub operation: Operation,
-    /// The name in the path; empty where something is made.
+    /// The name; empty where it has to be drawn first.
     pub name: &'a str,
     /// The namespace; empty for what is in none.
     pub namespace: &'a str,
@@ -203,7 +210,7 @@ impl Server {
         let mut admission = Admission {
             context: self.context(call, write.resource),
             operation: write.operation,
-            name: &call.target.name,
+            name: &call.name,
             namespace: &call.target.namespace,
             old: write.old,
             judge: &judge,

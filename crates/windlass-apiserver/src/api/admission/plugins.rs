@@ -22,7 +22,6 @@ const OTHERS: &[&str] = &[
     "MutatingAdmissionWebhook",
     "NamespaceAutoProvision",
     "NamespaceExists",
-    "NodeDeclaredFeatureValidator",
     "NodeRestriction",
     "PodGroupProtection",
     "PodGroupWorkloadExists",

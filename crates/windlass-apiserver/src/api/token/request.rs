@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::claims::Claims;
-use crate::api::create::uid;
+use crate::api::create::{place, uid};
 use crate::api::object::{meta_mut, meta_str, spec_mut};
 use crate::api::options::WriteOptions;
 use crate::api::registry::Resource;
@@ -41,6 +41,7 @@ impl Server {
         if spec.get("expirationSeconds").is_none_or(Value::is_null) {
             spec.insert("expirationSeconds".into(), LIFETIME.into());
         }
+        place(&mut request, &call.target.resource, &call.target.namespace)?;
         self.own(call, &requests, &options, None, &mut request);
         let accounts = call.target.resource.clone();
         let write = Write::new(Operation::Create, &accounts, None, options.dry_run).shaped(&requests);
@@ -98,6 +99,9 @@ impl Server {
                 return Err(Status::bad_request(format!("cannot bind token to object of type {what}")));
             }
         };
+        if name.is_empty() {
+            return Err(Status::bad_request("Name parameter required."));
+        }
         let object = found.ok_or_else(|| Status::not_found("", plural, name))?;
         if kind == "Pod" && str_at(&object, &["spec", "serviceAccountName"]) != account {
             return Err(Status::bad_request(format!(

@@ -162,6 +162,14 @@ impl Quantity {
         self.scaled(0).is_none_or(|(_, exact)| exact)
     }
 
+    /// The number in whole units, rounded away from zero.
+    pub fn whole(self) -> Quantity {
+        match self.scaled(0) {
+            Some((value, false)) => Quantity { value, scale: 0, format: self.format, text: None },
+            _ => self,
+        }
+    }
+
     /// The sum, in the format of `self` unless that is zero; `None` on overflow.
     pub fn checked_add(&self, other: &Quantity) -> Option<Quantity> {
         if self.is_zero() {

@@ -10,7 +10,7 @@ use crate::kinds::check::{by_rule, quantity};
 use crate::kinds::meta::{Check, IMMUTABLE_FIELD};
 use crate::kinds::names;
 use crate::kinds::pod::{container_resource_name, overcommits, resource_name, value_of};
-use crate::kinds::tree::{each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
+use crate::kinds::tree::{at, each, entries, fill, fill_zero, get, is_zero, list, sub, text, text_at};
 use crate::kinds::{Hooks, inner};
 
 pub(super) const LIMIT_RANGE: Hooks = Hooks {
@@ -27,6 +27,7 @@ pub(super) const LIMIT_RANGE: Hooks = Hooks {
 };
 
 pub(super) const RESOURCE_QUOTA: Hooks = Hooks {
+    warnings: |quota, old| if old.is_none() { warnings(quota) } else { Vec::new() },
     validate_create: |object, _, errors| validate_quota(object, errors),
     validate_update: |new, old, _, errors| {
         validate_quota(new, errors);
@@ -248,6 +249,20 @@ fn fits(scope: &str, resource: &str) -> bool {
         "VolumeAttributesClass" => ["persistentvolumeclaims", "requests.storage"].contains(&resource),
         _ => !SCOPES.contains(&scope) || compute(),
     }
+}
+
+/// Requests that are never reached, since the limits come first.
+fn warnings(quota: &Value) -> Vec<String> {
+    let hard = |name: &str| at(quota, &["spec", "hard", name]).and_then(quantity);
+    let of = |name: &&str| {
+        let requests = format!("requests.{name}");
+        let bare = (*name != "ephemeral-storage").then_some(*name);
+        let names = [Some(requests.as_str()), bare].into_iter().flatten();
+        let (request, amount) = names.filter_map(|name| Some((name.to_owned(), hard(name)?))).next()?;
+        let limit = hard(&format!("limits.{name}")).filter(|limit| amount > *limit)?;
+        Some(format!("ResourceQuota {request} ({amount}) should be less than limits.{name} ({limit})"))
+    };
+    ["cpu", "memory", "ephemeral-storage"].iter().filter_map(of).collect()
 }
 
 /// How often a scope is applied to a resource that its objects do not use.

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::amounts::{Side, Summed, amounts, is_of_pods, total};
 use crate::kinds::core::volume;
-use crate::kinds::tree::{each, existing, fill, fill_zero, flag, get, int, list, set, sub, text};
+use crate::kinds::tree::{at, each, existing, fill, fill_zero, flag, get, int, list, remove, set, sub, text};
 
 /// Defaults of a `Pod`.
 pub(crate) fn pod(pod: &mut Value) {
@@ -11,6 +12,8 @@ pub(crate) fn pod(pod: &mut Value) {
     for containers in ["containers", "initContainers"] {
         each(spec, containers, requests_from_limits);
     }
+    requests_as_a_whole(pod);
+    let spec = sub(pod, "spec");
     fill(spec, "enableServiceLinks", true);
     if flag(spec, "hostNetwork") {
         for containers in ["containers", "initContainers"] {
@@ -132,6 +135,23 @@ fn requests_from_limits(container: &mut Value) {
         fill(requests, name, limit.clone());
     }
     sort_keys(requests);
+}
+
+/// A pod that limits itself as a whole requests what its containers do, or else what it is limited to.
+fn requests_as_a_whole(pod: &mut Value) {
+    let limits = at(pod, &["spec", "resources"]).map(|resources| amounts(resources, "limits"));
+    let Some(limits) = limits.filter(|limits| !limits.is_empty()) else { return };
+    let asked = total(pod, Side::Requests, Summed::Asked).into_iter();
+    let limits = limits.into_iter().filter(|(name, _)| is_of_pods(name, Summed::Taken));
+    let requests = sub(sub(sub(pod, "spec"), "resources"), "requests");
+    for (name, amount) in asked.filter(|(name, _)| is_of_pods(name, Summed::Asked)).chain(limits) {
+        fill(requests, &name, amount.to_string());
+    }
+    if requests.as_object().is_some_and(Map::is_empty) {
+        remove(&mut pod["spec"]["resources"], "requests");
+    } else {
+        sort_keys(requests);
+    }
 }
 
 fn sort_keys(map: &mut Value) {

@@ -1,6 +1,7 @@
 //! Pods, and the pod templates inside other kinds.
 
 pub(crate) mod affinity;
+pub(crate) mod amounts;
 mod annotations;
 pub(crate) mod conditions;
 mod containers;
@@ -11,6 +12,7 @@ mod mounts;
 mod probes;
 mod projected;
 pub(crate) mod qos;
+mod resize;
 mod resources;
 mod security;
 pub(crate) mod update;
@@ -25,7 +27,9 @@ use serde_json::{Value, json};
 use crate::field::Path;
 use crate::kinds::tree::{get, int, list, text};
 
-pub(crate) use resources::{container_resource_name, overcommits, overhead, resource_name, value_of};
+pub(crate) use resources::{
+    container_resource_name, is_extended, is_native, overcommits, overhead, resource_name, value_of,
+};
 
 /// What the checks of a pod's parts must know of the whole.
 struct Scene<'a> {

@@ -213,8 +213,15 @@ pub(crate) fn overcommits(name: &str) -> bool {
     is_native(name) && !name.starts_with("hugepages-")
 }
 
-fn is_native(name: &str) -> bool {
+/// Whether a resource is one of Kubernetes itself.
+pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
+}
+
+/// Whether a resource is one that somebody else brings along.
+pub(crate) fn is_extended(name: &str) -> bool {
+    let in_quota = || format!("requests.{name}");
+    !is_native(name) && !name.starts_with("requests.") && names::label_key(&in_quota()).is_empty()
 }
 
 /// What a resource may be called anywhere.
@@ -264,11 +271,6 @@ fn is_counted(name: &str) -> bool {
         "services.loadbalancers",
     ];
     COUNTED.contains(&name) || is_extended(name)
-}
-
-fn is_extended(name: &str) -> bool {
-    let in_quota = format!("requests.{name}");
-    !is_native(name) && !name.starts_with("requests.") && names::label_key(&in_quota).is_empty()
 }
 
 /// Resources that need no qualified name.

@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{affinity, annotations, containers, qos, validate};
+use super::{affinity, annotations, containers, resize, validate};
 use crate::field::{Errors, Path};
 use crate::kinds::check::{in_range, required};
 use crate::kinds::meta::immutable;
-use crate::kinds::tree::{
-    each, entries, existing, get, int, list, remove, restore, same, set, sub, text, text_at,
-};
+use crate::kinds::tree::{each, entries, get, int, list, remove, restore, same, set, sub, text};
 use crate::kinds::{Context, diff, inner};
 
 const ALLOWED: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -68,7 +66,7 @@ pub(crate) fn validate(new: &Value, old: &Value, context: &Context<'_>, errors: 
     validate::pod_spec_of(new, errors);
     match context.subresource {
         "ephemeralcontainers" => only_added_ephemeral(new, old, errors),
-        "resize" => resize(new, old, errors),
+        "resize" => resize::validate(new, old, errors),
         _ => pod(new, old, errors),
     }
 }
@@ -117,60 +115,6 @@ fn only_added_ephemeral(new: &Value, old: &Value, errors: &mut Errors) {
             Some(_) => continue,
         };
         errors.forbidden(&path, &format!("existing ephemeral containers {name:?} may not be {word}\n"));
-    }
-}
-
-/// CPU and memory may change, within the class of quality.
-fn resize(new: &Value, old: &Value, errors: &mut Errors) {
-    let path = Path::Root.child("spec");
-    if qos::class(new) != text_at(old, &["status", "qosClass"]) {
-        let detail = "Pod QOS Class may not change as a result of resizing";
-        errors.invalid(&path, &old["status"]["qosClass"], detail);
-    }
-    let (new, old) = (&new["spec"], &old["spec"]);
-    for field in ["containers", "initContainers"] {
-        if list(new, field).len() != list(old, field).len() {
-            errors.forbidden(&path.child(field), "containers may not be added or removed on resize");
-            return;
-        }
-        for (index, (after, before)) in list(new, field).iter().zip(list(old, field)).enumerate() {
-            let path = path.child(field);
-            if text(after, "name") != text(before, "name") {
-                let detail = "containers may not be renamed or reordered on resize";
-                errors.forbidden(&path.index(index).child("name"), detail);
-                return;
-            }
-            let at = path.index(index);
-            nothing_removed(&after["resources"], &before["resources"], &at.child("resources"), errors);
-        }
-    }
-    let mut munged = new.clone();
-    for field in ["containers", "initContainers"] {
-        let mut before = list(old, field).iter();
-        each(&mut munged, field, |container| {
-            let before = before.next().unwrap_or(&Value::Null);
-            restore(container, before, "resizePolicy");
-            for kind in ["requests", "limits"] {
-                for name in ["cpu", "memory"] {
-                    if let Some(amounts) = existing(sub(container, "resources"), kind) {
-                        restore(amounts, &before["resources"][kind], name);
-                    }
-                }
-            }
-        });
-    }
-    if !same(Some(&munged), Some(old)) && errors.is_empty() {
-        errors.forbidden(&path, "only cpu and memory resources are mutable");
-    }
-}
-
-fn nothing_removed(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for (kind, word) in [("requests", "resource requests"), ("limits", "resource limits")] {
-        let gone =
-            entries(old, kind).any(|(name, _)| get(new, kind).is_none_or(|all| get(all, name).is_none()));
-        if gone {
-            errors.forbidden(&path.child(kind), &format!("{word} cannot be removed"));
-        }
     }
 }
 
