@@ -9,12 +9,15 @@ mod apply;
 mod builtin;
 mod conversion;
 mod custom;
+mod gates;
+mod handling;
 mod kinds;
 pub mod mutate;
 mod negotiate;
 mod patch;
 mod read;
 mod rules;
+mod security;
 mod spoil;
 mod tables;
 mod watch;
@@ -140,6 +143,20 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("builtin.validation.create", 450, builtin::created),
     ("builtin.validation.update", 300, builtin::updated),
     ("builtin.validation.services", 80, builtin::allocated),
+    ("gates.limits", 80, gates::limits),
+    ("gates.quotas", 120, gates::quotas),
+    ("gates.scopes", 60, gates::scopes),
+    ("gates.said", 40, gates::said),
+    ("gates.security", 120, security::pods),
+    ("gates.levels", 40, security::levels),
+    ("gates.priority", 40, gates::priority),
+    ("gates.classes", 40, gates::classes),
+    ("handling.evictions", 60, handling::evictions),
+    ("handling.bindings", 40, handling::bindings),
+    ("handling.sizes", 60, handling::sizes),
+    ("handling.debuggers", 40, handling::debuggers),
+    ("handling.tokens", 40, handling::tokens),
+    ("handling.endings", 30, handling::endings),
 ];
 
 /// All generated sequences of a seed; `percent` of the usual number of each, and at least one.
