@@ -36,8 +36,8 @@ struct Eviction {
 enum Verdict {
     /// The pod may go.
     Free,
-    /// The pod may go as long as it is as it was looked at: it serves nobody.
-    Unhealthy,
+    /// The pod may go as long as it is as this budget looked at it: it serves nobody.
+    Unhealthy(String),
 }
 
 impl Server {
@@ -57,12 +57,22 @@ impl Server {
         let current = found.ok_or_else(|| Status::not_found("", "pods", &call.target.name))?;
         let tree = self.load(&pods, &current);
         // What has ended, has not begun or is on its way is no disruption.
-        if !is_idle(&tree)
-            && matches!(self.ask_budget(call, &tree, eviction.options.dry_run)?, Verdict::Unhealthy)
-        {
-            eviction.options.revision = Some(meta_str(&tree, "resourceVersion").to_owned());
-        }
-        self.evict_pod(call, &pods, &current, tree, eviction)?;
+        let verdict = match is_idle(&tree) {
+            true => Verdict::Free,
+            false => self.ask_budget(call, &tree, eviction.options.dry_run)?,
+        };
+        let Verdict::Unhealthy(budget) = verdict else {
+            self.evict_pod(call, &pods, &current, tree, eviction)?;
+            return Ok(done(call));
+        };
+        let revision = meta_str(&tree, "resourceVersion").to_owned();
+        let asked = eviction.options.revision.replace(revision);
+        let evicted = self.evict_pod(call, &pods, &current, tree, eviction);
+        evicted.map_err(|status| match status.reason == "Conflict" && asked.is_none() {
+            // Whoever did not ask for that very pod may try again.
+            true => in_process(&budget),
+            false => status,
+        })?;
         Ok(done(call))
     }
 
@@ -113,7 +123,7 @@ impl Server {
         }
         let old = self.load(&budgets, &current);
         if !conditions::is_ready(pod) && spares_unhealthy(&old) {
-            return Ok(Verdict::Unhealthy);
+            return Ok(Verdict::Unhealthy(meta_str(&old, "name").to_owned()));
         }
         check(&old)?;
         if !dry_run {
@@ -218,8 +228,7 @@ fn check(budget: &Value) -> Result<()> {
     let forbidden = |why: &str| Err(Status::forbidden("policy", "poddisruptionbudget", name, why));
     let generation = at(budget, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
     if count(budget, "observedGeneration") < generation {
-        let why = format!("The disruption budget {name} is still being processed by the server.");
-        return Err(too_many(why).retry_after(10));
+        return Err(in_process(name));
     }
     let allowed = count(budget, "disruptionsAllowed");
     if allowed < 0 {
@@ -230,6 +239,11 @@ fn check(budget: &Value) -> Result<()> {
         return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
     }
     if allowed > 0 { Ok(()) } else { Err(too_many(why_not(budget))) }
+}
+
+/// A budget that is not settled yet.
+fn in_process(name: &str) -> Status {
+    too_many(format!("The disruption budget {name} is still being processed by the server.")).retry_after(10)
 }
 
 fn too_many(why: String) -> Status {
