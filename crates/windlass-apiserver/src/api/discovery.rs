@@ -129,6 +129,7 @@ impl Server {
         }
         for path in [
             "/.well-known/openid-configuration",
+            "/metrics",
             "/openapi/v2",
             "/openapi/v3",
             "/openapi/v3/",

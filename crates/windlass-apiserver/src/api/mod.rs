@@ -10,6 +10,7 @@
 //! [`Step::Wait`], and goes on by [`Server::resume`]; what has to ask the outside (webhooks) comes back as
 //! [`Step::Call`], and goes on by [`Server::answered`]. The front waits, or asks.
 
+mod about;
 pub mod admission;
 pub mod audit;
 mod authorize;
@@ -53,6 +54,7 @@ mod watch;
 mod webhooks;
 mod yaml;
 
+pub use about::About;
 pub use authorize::{Attributes, Authorization, UnknownMode};
 pub use config::Config;
 pub use conversion::{Known, Wanted};

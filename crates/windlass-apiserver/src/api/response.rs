@@ -5,6 +5,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTE
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
+use super::about::About;
 use super::list::ListBody;
 use super::negotiate::Output;
 use super::watch::Watch;
@@ -19,6 +20,8 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body.
     pub body: Body,
+    /// What was asked for; nothing, where that has no name.
+    pub about: Option<Box<About>>,
 }
 
 /// The body of an answer.
@@ -29,6 +32,8 @@ pub enum Body {
     List(Box<ListBody>),
     /// A stream of events, for the front to poll.
     Watch(Box<Watch>),
+    /// What the front counts of all that is asked.
+    Metrics,
 }
 
 impl Response {
@@ -38,7 +43,7 @@ impl Response {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Response { status, headers, body }
+        Response { status, headers, body, about: None }
     }
 
     /// An answer that says all by its status.

@@ -30,6 +30,8 @@ pub enum Route {
     ServerVersion,
     /// `/healthz`, `/livez`, `/readyz` and the checks below them.
     Health(String),
+    /// `/metrics`.
+    Metrics,
     /// `/`.
     Index,
     /// Who issues the tokens of service accounts, and with which keys.
@@ -92,6 +94,7 @@ pub fn route(registry: &Registry, path: &str) -> Result<Route, Lost> {
     match parts {
         [] => Ok(Route::Index),
         ["version"] => Ok(Route::ServerVersion),
+        ["metrics"] if !path.ends_with('/') => Ok(Route::Metrics),
         ["healthz" | "livez" | "readyz", ..] if !path.ends_with('/') => Ok(Route::Health(parts.join("/"))),
         [".well-known", "openid-configuration"] => Ok(Route::OpenId(OpenId::Configuration)),
         ["openid", "v1", "jwks"] => Ok(Route::OpenId(OpenId::Keys)),

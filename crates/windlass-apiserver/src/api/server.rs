@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use jiff::{SignedDuration, Timestamp};
 
+use super::about::About;
 use super::audit::{Audit, Record};
 use super::authorize::{Kept, Ways};
 use super::config::Config;
@@ -17,7 +18,7 @@ use super::options::Query;
 use super::policies::Policies;
 use super::registry::{Flavor, Registry, Resource};
 use super::relay::{self, Going, Relay};
-use super::response::Response;
+use super::response::{Body, Response};
 use super::route::{self, Lost, Route, Target, Verb};
 use super::user::User;
 use super::webhooks::{Answered, Question, Reply};
@@ -382,6 +383,16 @@ impl Server {
                 method_verb(&request.method),
             ),
         };
+        let mut answer = answer;
+        if let Answer::Done(response) = &mut answer {
+            response.about = match &target {
+                Some(target) => {
+                    let dry_run = !query.all("dryRun").is_empty();
+                    Some(Box::new(About::resource(request, target, verb, dry_run)))
+                }
+                None => About::path(request).map(Box::new),
+            };
+        }
         let code = match &answer {
             Answer::Done(response) => Some(response.status.as_u16()),
             Answer::Relay(_) => Some(0),
@@ -545,6 +556,11 @@ impl Server {
                 Err(status) => Response::refusal(&plain_output(request, query), &status),
             },
             Route::Health(path) => health::answer(path, query),
+            // The content type is Prometheus'.
+            Route::Metrics => {
+                let kind = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+                Response::new(200, kind, Body::Metrics)
+            }
             Route::Index => self.index(),
             Route::OpenId(what) => self.open_id(*what),
             Route::OpenApi(path) => self.openapi(path, request),

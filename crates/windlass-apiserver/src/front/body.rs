@@ -14,6 +14,7 @@ use thiserror::Error;
 use tokio::time::Sleep;
 
 use super::elsewhere::Elsewhere;
+use super::metrics::Watching;
 use super::running::{Shared, panic_text};
 use crate::api::{self, ListBody, Piece, Question, Reply, Watch, WatchPoll};
 use crate::store::Store;
@@ -72,7 +73,16 @@ impl Body {
                 if rest.ended() { Kind::Full(first) } else { Kind::List { first, rest } }
             }
             api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
+            // They were written before.
+            api::Body::Metrics => Kind::Full(Piece::default()),
         })
+    }
+
+    /// What a watch sends is counted there.
+    pub(super) fn counted(&mut self, watching: Watching) {
+        if let Kind::Watch(watch) = &mut self.0 {
+            watch.counted = Some(watching);
+        }
     }
 
     /// What comes from somebody else.
@@ -178,6 +188,7 @@ struct WatchBody {
     alarm: Option<(Timestamp, Pin<Box<Sleep>>)>,
     /// A conversion that it waits for.
     asking: Option<Coming<(Question, Reply)>>,
+    counted: Option<Watching>,
     pace: Option<Pace>,
 }
 
@@ -218,7 +229,17 @@ impl Pace {
 impl WatchBody {
     fn new(watch: Box<Watch>, shared: Arc<Shared>) -> WatchBody {
         let change = Box::pin(shared.clone().after(0));
-        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None, asking: None, pace: None }
+        WatchBody {
+            watch,
+            shared,
+            store: None,
+            seen: 0,
+            change,
+            alarm: None,
+            asking: None,
+            counted: None,
+            pace: None,
+        }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
@@ -241,6 +262,9 @@ impl WatchBody {
                     self.store = Some(store);
                     if let Some(pace) = &mut self.pace {
                         pace.sent += bytes.len();
+                    }
+                    if let Some(counted) = &mut self.counted {
+                        counted.sent(&bytes);
                     }
                     return Poll::Ready(Ok(Some(bytes)));
                 }
@@ -293,6 +317,14 @@ impl WatchBody {
                 let sleep = tokio::time::sleep_until(self.shared.clock.instant(wake_at));
                 self.alarm = Some((wake_at, Box::pin(sleep)));
             }
+        }
+    }
+}
+
+impl Drop for WatchBody {
+    fn drop(&mut self) {
+        if let Some(counted) = &self.counted {
+            counted.end(self.shared.clock.now());
         }
     }
 }

@@ -21,6 +21,7 @@ mod elsewhere;
 pub mod https;
 mod identity;
 mod kubeconfig;
+mod metrics;
 mod random;
 pub mod relay;
 mod rewound;

@@ -14,6 +14,7 @@ use super::body::Body;
 use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
 use super::identity::LastToken;
+use super::metrics::Metrics;
 use super::random::{Random, mix};
 use super::relay::Relaying;
 use super::service::Service;
@@ -78,6 +79,7 @@ pub(super) struct Shared {
     failure: OnceLock<Lost>,
     audit_ids: AuditIds,
     relaying: Relaying,
+    pub metrics: Arc<Metrics>,
 }
 
 struct Inner {
@@ -153,6 +155,7 @@ impl ApiServer {
             failure: OnceLock::new(),
             audit_ids,
             relaying,
+            metrics: Arc::default(),
         };
         ApiServer { shared: Arc::new(shared) }
     }
@@ -171,9 +174,11 @@ impl ApiServer {
     pub async fn call(&self, request: http::Request<Bytes>, user: User) -> http::Response<Body> {
         let (parts, body) = request.into_parts();
         let audit_id = self.shared.audit_ids.of(&parts.headers);
+        let began = self.now();
+        let _underway = self.shared.metrics.begin(!parts.method.is_safe());
         let request = Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user };
         match self.answer(request).await {
-            Ok(Answered::Here(response)) => self.shared.respond(response, audit_id),
+            Ok(Answered::Here(response)) => self.shared.count(response, began, audit_id),
             Ok(Answered::Elsewhere(mut response)) => {
                 response.headers_mut().insert(AUDIT_ID, audit_id);
                 response
@@ -320,6 +325,32 @@ impl ApiServer {
 }
 
 impl Shared {
+    /// Gives an answer, and counts it. A watch is counted when it ends.
+    fn count(
+        self: &Arc<Shared>,
+        mut response: api::Response,
+        began: Timestamp,
+        audit_id: HeaderValue,
+    ) -> http::Response<Body> {
+        if matches!(response.body, api::Body::Metrics) {
+            let text = self.metrics.render(&self.lock().server);
+            response.body = api::Body::Full(text.into());
+        }
+        let (about, now) = (response.about.take(), self.clock.now());
+        let is_watch = matches!(response.body, api::Body::Watch(_));
+        let code = response.status.as_u16();
+        let mut out = self.respond(response, audit_id);
+        match about {
+            Some(about) if is_watch => out.body_mut().counted(self.metrics.watching(*about, now)),
+            Some(about) => {
+                let size = http_body::Body::size_hint(out.body()).lower();
+                self.metrics.answered(*about, code, now.duration_since(began), size);
+            }
+            None => {}
+        }
+        out
+    }
+
     fn respond(self: &Arc<Shared>, response: api::Response, audit_id: HeaderValue) -> http::Response<Body> {
         let mut out = http::Response::new(Body::new(response.body, self.clone()));
         *out.status_mut() = response.status;

@@ -125,6 +125,7 @@ impl World {
                 }
             }
             Body::Watch(_) => panic!("use watch()"),
+            Body::Metrics => {}
         }
         let text = String::from_utf8(bytes).unwrap();
         Answer { code: response.status.as_u16(), headers: response.headers, text }
@@ -160,6 +161,7 @@ impl World {
             Body::Watch(watch) => *watch,
             Body::Full(bytes) => panic!("{}", String::from_utf8_lossy(&bytes)),
             Body::List(_) => panic!("a list"),
+            Body::Metrics => panic!("metrics"),
         }
     }
 

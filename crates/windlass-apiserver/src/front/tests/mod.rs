@@ -2,6 +2,7 @@
 
 mod conversions;
 mod in_process;
+mod metrics;
 mod over_tls;
 mod relays;
 mod rough_clients;
