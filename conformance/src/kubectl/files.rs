@@ -26,7 +26,7 @@ pub(super) const FILES: &[(&str, &str)] = &[
     ),
     (
         "limits.yaml",
-        "apiVersion: v1\nkind: LimitRange\nmetadata:\n  name: range\nspec:\n  limits:\n  - type: Container\n    default: {cpu: 500m, memory: 128Mi}\n    defaultRequest: {cpu: 250m}\n    max: {cpu: '1', memory: 1Gi}\n    min: {cpu: 50m}\n    maxLimitRequestRatio: {cpu: '4'}\n  - type: Pod\n    max: {cpu: '2'}\n  - type: PersistentVolumeClaim\n    min: {storage: 1Gi}\n    max: {storage: 10Gi}\n",
+        "apiVersion: v1\nkind: LimitRange\nmetadata:\n  name: range\nspec:\n  limits:\n  - type: Container\n    default: {cpu: 500m}\n    defaultRequest: {cpu: 250m}\n    max: {cpu: '1'}\n    min: {cpu: 50m}\n    maxLimitRequestRatio: {cpu: '4'}\n  - type: Pod\n    max: {cpu: '2'}\n  - type: PersistentVolumeClaim\n    min: {storage: 1Gi}\n    max: {storage: 10Gi}\n",
     ),
     ("node.yaml", "apiVersion: v1\nkind: Node\nmetadata:\n  name: NAMESPACE-node\n"),
     (
