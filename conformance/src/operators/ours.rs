@@ -117,10 +117,6 @@ impl Server for Ours {
     fn has_authorization(&self) -> bool {
         false
     }
-
-    fn has_pod_security(&self) -> bool {
-        false
-    }
 }
 
 fn call(record: &Record) -> Call {

@@ -131,8 +131,4 @@ impl Server for Real {
     fn has_authorization(&self) -> bool {
         true
     }
-
-    fn has_pod_security(&self) -> bool {
-        true
-    }
 }

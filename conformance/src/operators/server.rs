@@ -36,9 +36,6 @@ pub trait Server: Send + Sync {
 
     /// Whether rights come from roles: a user who was given none has none.
     fn has_authorization(&self) -> bool;
-
-    /// Whether pods that break the level of their namespace are warned of.
-    fn has_pod_security(&self) -> bool;
 }
 
 /// The user that may do everything with FooBars, and with ConfigMaps everything but list and watch them.
