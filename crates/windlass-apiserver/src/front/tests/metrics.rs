@@ -20,7 +20,8 @@ async fn requests_and_watches_are_counted_under_their_labels() {
     ask(&server, "GET", CONFIG_MAPS, "").await;
     ask(&server, "GET", "/api/v1/nodes", "").await;
     let mut watch = Box::pin(open(&server, "GET", &format!("{CONFIG_MAPS}?watch=1"), "").await.into_body());
-    watch.frame().await.unwrap().unwrap();
+    let first = tokio::time::timeout(Duration::from_secs(10), watch.frame());
+    first.await.expect("an event").unwrap().unwrap();
     let found = lines(&server).await;
     let of = |labels: &str| format!("component=\"apiserver\",{labels},version=\"v1\"}} 1");
     let maps = "group=\"\",resource=\"configmaps\"";
