@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	webappv1 "windlass.dev/conformance/go-operator/api/v1"
+	webappv2 "windlass.dev/conformance/go-operator/api/v2"
 	"windlass.dev/conformance/go-operator/internal/controller"
 	webhookv1 "windlass.dev/conformance/go-operator/internal/webhook/v1"
 )
@@ -25,6 +26,7 @@ func main() {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(webappv1.AddToScheme(scheme))
+	utilruntime.Must(webappv2.AddToScheme(scheme))
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Scheme: scheme, LeaderElection: leaderElect, LeaderElectionID: "guestbook.my.domain",
 	})

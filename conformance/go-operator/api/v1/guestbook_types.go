@@ -53,6 +53,7 @@ type GuestbookStatus struct {
 
 // Guestbook is the Schema for the guestbooks API.
 // +kubebuilder:object:root=true
+// +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.ready
 // +kubebuilder:resource:shortName=gb

@@ -22,12 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	webappv1 "windlass.dev/conformance/go-operator/api/v1"
+	webappv2 "windlass.dev/conformance/go-operator/api/v2"
 )
 
 var (
 	ctx       context.Context
 	cancel    context.CancelFunc
-	k8sClient client.Client
+	k8sClient client.WithWatch
 	testEnv   *envtest.Environment
 )
 
@@ -41,9 +42,12 @@ var _ = BeforeSuite(func() {
 	ctx, cancel = context.WithCancel(context.Background())
 	scheme := runtime.NewScheme()
 	Expect(webappv1.AddToScheme(scheme)).To(Succeed())
+	Expect(webappv2.AddToScheme(scheme)).To(Succeed())
 
 	By("bootstrapping test environment")
 	testEnv = &envtest.Environment{
+		// Which of its kinds have conversions, envtest sees by their types.
+		Scheme:                scheme,
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 		WebhookInstallOptions: envtest.WebhookInstallOptions{
@@ -54,7 +58,7 @@ var _ = BeforeSuite(func() {
 	cfg, err := testEnv.Start()
 	Expect(err).NotTo(HaveOccurred())
 	fmt.Printf("control plane started in %.2f s\n", time.Since(begun).Seconds())
-	k8sClient, err = client.New(cfg, client.Options{Scheme: scheme})
+	k8sClient, err = client.NewWithWatch(cfg, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
 	options := &testEnv.WebhookInstallOptions
