@@ -272,7 +272,8 @@ fn qualified_finalizers(metadata: &Value, path: &Path<'_>, errors: &mut Errors) 
 /// A generated name gets more characters, so that a dash at its end does no harm.
 fn without_trailing_dash(prefix: &str) -> String {
     match prefix.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => format!("{}a", &rest[..rest.len() - 1]),
+        // What is no letter of a name, stays: it is what is wrong.
+        Some(rest) if rest.ends_with(|c: char| c.is_ascii()) => format!("{}a", &rest[..rest.len() - 1]),
         _ => prefix.to_owned(),
     }
 }

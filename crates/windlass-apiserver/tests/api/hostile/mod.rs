@@ -3,6 +3,7 @@
 //! differ on purpose, the line says so.
 
 mod bodies;
+mod objects;
 mod patches;
 mod paths;
 mod queries;
