@@ -64,7 +64,7 @@ pub use relay::{Peer, Relay, Relayed};
 pub use response::{Body, Response};
 pub use route::Verb;
 pub use server::{Ids, Pending, Request, Server, Step, refuse, too_large};
-pub use token::{Bearer, Checked, Issuer, Signer, Used};
+pub use token::{Bearer, Checked, Issuer, NAMED, Signer, Used};
 pub use user::User;
 pub use watch::{Watch, WatchPoll};
 pub use webhooks::{Place, Question, Reply, Review, Service};

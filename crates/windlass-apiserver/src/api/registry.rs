@@ -257,7 +257,8 @@ pub struct Registry {
 struct Builtin {
     groups: Vec<Group>,
     resources: Vec<Arc<Resource>>,
-    by_path: HashMap<(String, String, String), usize>,
+    by_plural: HashMap<String, Vec<usize>>,
+    by_kind: HashMap<String, Vec<usize>>,
 }
 
 /// A definition that is served, by the name of its CRD.
@@ -275,9 +276,9 @@ impl Registry {
 
     /// The resource at a path.
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        let key = (group.to_owned(), version.to_owned(), plural.to_owned());
-        if let Some(&index) = self.builtin.by_path.get(&key) {
-            return Some(self.builtin.resources[index].clone());
+        let mut alike = self.builtin.alike(&self.builtin.by_plural, plural);
+        if let Some(found) = alike.find(|resource| resource.group == group && resource.version == version) {
+            return Some(found.clone());
         }
         let custom = self.custom.get(&format!("{plural}.{group}"))?;
         custom.resources.iter().find(|resource| resource.version == version).cloned()
@@ -343,6 +344,14 @@ impl Registry {
         let (group, version) = split_api_version(tree["apiVersion"].as_str()?);
         let kind = tree["kind"].as_str()?;
         self.all().find(|r| r.group == group && r.version == version && r.kind == kind).cloned()
+    }
+
+    /// The first resource of a kind of a group, in whichever version.
+    pub fn of_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let custom = self.custom.values().flat_map(|custom| &custom.resources);
+        let mut alike =
+            self.builtin.alike(&self.builtin.by_kind, kind).chain(custom.filter(|known| known.kind == kind));
+        alike.find(|resource| resource.group == group)
     }
 
     /// The resources that show the same stored objects, in all their versions.
@@ -442,12 +451,21 @@ impl Builtin {
             .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("groups.jsonl: {e}: {line}")))
             .filter(|group: &Group| !group.group.is_empty())
             .collect();
-        let by_path = resources
-            .iter()
-            .enumerate()
-            .map(|(i, r)| ((r.group.to_string(), r.version.to_string(), r.plural.to_string()), i))
-            .collect();
-        Builtin { groups, resources, by_path }
+        let mut built = Builtin { groups, resources, by_plural: HashMap::new(), by_kind: HashMap::new() };
+        for (index, resource) in built.resources.iter().enumerate() {
+            built.by_plural.entry(resource.plural.to_string()).or_default().push(index);
+            built.by_kind.entry(resource.kind.to_string()).or_default().push(index);
+        }
+        built
+    }
+
+    /// The resources that an index has under a word.
+    fn alike<'a>(
+        &'a self,
+        index: &'a HashMap<String, Vec<usize>>,
+        word: &str,
+    ) -> impl Iterator<Item = &'a Arc<Resource>> {
+        index.get(word).into_iter().flatten().map(|&at| &self.resources[at])
     }
 }
 

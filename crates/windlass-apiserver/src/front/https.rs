@@ -22,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use super::body::Remote;
 use super::credentials::Serving;
 use super::elsewhere::TakeOver;
-use super::identity::{self, Caller, Identity};
+use super::identity::{self, Caller, Identity, Shown};
 use super::rewound::Rewound;
 use super::running::ApiServer;
 use super::service::collect;
@@ -245,22 +245,17 @@ impl Connection {
         let (parts, body) = request.into_parts();
         let refuse =
             |status: &Status| self.server.refuse(&parts.headers, &parts.uri, status).map(Remote::from);
-        let mut used = None;
-        let account = |token: &str| {
-            let bearer = self.server.account(token, &caller.last)?;
-            used = bearer.used;
-            Some(bearer.user)
-        };
         let (method, path) = (&parts.method, parts.uri.path());
         let judged = self.server.authorization();
-        let user = self.identity.of_request(&caller.certified, method, path, &parts.headers, judged, account);
-        let user = match user {
-            Ok(user) => user,
+        let shown = self.identity.of_request(&caller.certified, method, path, &parts.headers, judged);
+        let user = match shown {
+            Ok(Shown::User(user)) => user,
+            Ok(Shown::Token(token)) => match self.server.account(&token, &caller.last).await {
+                Some(user) => user,
+                None => return refuse(&identity::unauthorized()),
+            },
             Err(status) => return refuse(&status),
         };
-        if let Some(used) = used {
-            self.server.note(&used).await;
-        }
         let collected =
             tokio::time::timeout(self.limits.body, collect(&parts, body, self.server.body_max())).await;
         let body = match collected {

@@ -1,14 +1,14 @@
 //! Who asks: client certificates and bearer tokens.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::{Digest as _, Sha256};
 
-use crate::api::{Authorization, Checked, User};
+use crate::api::{Authorization, Checked, NAMED, User};
 use crate::status::Status;
 use crate::x509;
 
@@ -50,35 +50,38 @@ impl Identity {
         }
     }
 
-    /// Whose request this is. A certificate counts before a token, and what is presented and wrong is not forgiven.
-    /// `account` knows the tokens of service accounts. Where requests are judged, those who do not say who they are go on as
-    /// nobody in particular.
-    pub(super) fn of_request(
+    /// Whose request this is. A certificate counts before a token, and what is presented and wrong is not forgiven. A token
+    /// that is not known here may be a service account's. Where requests are judged, those who do not say who they are go on
+    /// as nobody in particular.
+    pub(super) fn of_request<'a>(
         &self,
         certified: &Certified,
         method: &Method,
         path: &str,
-        headers: &HeaderMap,
+        headers: &'a HeaderMap,
         judged: Authorization,
-        account: impl FnOnce(&str) -> Option<User>,
-    ) -> Result<User, Status> {
+    ) -> Result<Shown<'a>, Status> {
         if let Certified::User(user) = certified {
-            return Ok(user.clone());
+            return Ok(Shown::User(user.clone()));
         }
         match bearer(headers) {
             Some(token) => {
-                let known = self.tokens.get(&digest(token)).cloned();
-                known.or_else(|| account(std::str::from_utf8(token).ok()?)).ok_or_else(unauthorized)
+                let digest = digest(token);
+                if let Some(user) = self.tokens.get(&digest) {
+                    return Ok(Shown::User(user.clone()));
+                }
+                let text = std::str::from_utf8(token).map_err(|_| unauthorized())?;
+                Ok(Shown::Token(Token { text, digest }))
             }
             None if judged == Authorization::Rbac => match certified {
-                Certified::Nobody => Ok(User::anonymous()),
+                Certified::Nobody => Ok(Shown::User(User::anonymous())),
                 _ => Err(unauthorized()),
             },
             None => {
                 let public = PUBLIC.contains(&path) && matches!(certified, Certified::Nobody);
                 match *method {
                     _ if !public => Err(unauthorized()),
-                    Method::GET => Ok(User::anonymous()),
+                    Method::GET => Ok(Shown::User(User::anonymous())),
                     _ => Err(forbidden(method, path)),
                 }
             }
@@ -94,24 +97,67 @@ pub(super) fn warning(certified: &Certified, headers: &HeaderMap) -> Option<Head
     ))
 }
 
+/// What a request shows of its sender.
+pub(super) enum Shown<'a> {
+    User(User),
+    Token(Token<'a>),
+}
+
+/// A bearer token that may be a service account's.
+pub(super) struct Token<'a> {
+    pub text: &'a str,
+    digest: [u8; 32],
+}
+
 /// The token that was last shown on a connection, and found right in itself: a signature takes longer to check than most
-/// requests to answer.
+/// requests to answer. And whom it spoke for, when what it names was last changed then.
 #[derive(Default)]
-pub(super) struct LastToken(Mutex<Option<([u8; 32], Arc<Checked>)>>);
+pub(super) struct LastToken(Mutex<Option<Seen>>);
+
+struct Seen {
+    digest: [u8; 32],
+    checked: Arc<Checked>,
+    bearer: Option<(Named, User)>,
+}
+
+/// When something was last changed of each of the kinds that tokens name.
+pub(super) type Named = [u64; NAMED.len()];
 
 impl LastToken {
     /// What the token says, as it was found before, or by this check.
-    pub fn or_check(&self, token: &str, check: impl FnOnce() -> Option<Checked>) -> Option<Arc<Checked>> {
-        let digest = digest(token.as_bytes());
-        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((seen, checked)) = &*last()
-            && *seen == digest
+    pub fn or_check(
+        &self,
+        token: &Token<'_>,
+        check: impl FnOnce() -> Option<Checked>,
+    ) -> Option<Arc<Checked>> {
+        if let Some(seen) = &*self.lock()
+            && seen.digest == token.digest
         {
-            return Some(checked.clone());
+            return Some(seen.checked.clone());
         }
         let checked = Arc::new(check()?);
-        *last() = Some((digest, checked.clone()));
+        *self.lock() = Some(Seen { digest: token.digest, checked: checked.clone(), bearer: None });
         Some(checked)
+    }
+
+    /// Whom this token spoke for, if nothing that it names can have changed since.
+    pub fn bearer(&self, token: &Arc<Checked>, now: &Named) -> Option<User> {
+        let seen = self.lock();
+        let (then, user) = seen.as_ref().filter(|seen| Arc::ptr_eq(&seen.checked, token))?.bearer.as_ref()?;
+        token.names().all(|kind| then[kind] == now[kind]).then(|| user.clone())
+    }
+
+    /// Notes whom the token spoke for.
+    pub fn note(&self, token: &Arc<Checked>, then: Named, user: User) {
+        if let Some(seen) = &mut *self.lock()
+            && Arc::ptr_eq(&seen.checked, token)
+        {
+            seen.bearer = Some((then, user));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Seen>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -178,7 +224,7 @@ fn forbidden(method: &Method, path: &str) -> Status {
     status
 }
 
-fn unauthorized() -> Status {
+pub(super) fn unauthorized() -> Status {
     Status::new(401, "Unauthorized", "Unauthorized")
 }
 
@@ -203,7 +249,8 @@ mod tests {
                 checks += 1;
                 issuer.check(token, &[], now).ok().flatten()
             };
-            let found = last.or_check(token, check).is_some();
+            let shown = Token { text: token, digest: digest(token.as_bytes()) };
+            let found = last.or_check(&shown, check).is_some();
             (found, checks)
         };
         let forged = format!("{}x", &token[..token.len() - 1]);

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use http::header::HeaderName;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use super::body::Body;
 use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
-use super::identity::LastToken;
+use super::identity::{LastToken, Named, Token};
 use super::metrics::Metrics;
 use super::random::{Random, mix};
 use super::relay::Relaying;
@@ -21,10 +21,10 @@ use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
 use crate::api::{
-    self, Authorization, Bearer, Config, Ids, Question, Reply, Request, Server, Step, Used, User, Wanted,
+    self, Authorization, Config, Ids, NAMED, Question, Reply, Request, Server, Step, Used, User, Wanted,
 };
 use crate::status::Status;
-use crate::store::Store;
+use crate::store::{Kind, Store};
 
 /// A server that is running. Clones are the same server; [`ApiServer::fork`] makes another.
 ///
@@ -79,6 +79,8 @@ pub(super) struct Shared {
     failure: OnceLock<Lost>,
     audit_ids: AuditIds,
     relaying: Relaying,
+    /// The revision of the last change of each of the kinds that tokens name.
+    named: [AtomicU64; NAMED.len()],
     pub metrics: Arc<Metrics>,
 }
 
@@ -106,6 +108,9 @@ struct Progress {
 
 /// How often history is trimmed, at most.
 const TICK: SignedDuration = SignedDuration::from_secs(10);
+
+static NAMED_KINDS: LazyLock<[Kind; NAMED.len()]> =
+    LazyLock::new(|| NAMED.map(|plural| Kind::new("", plural)));
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
@@ -155,6 +160,7 @@ impl ApiServer {
             failure: OnceLock::new(),
             audit_ids,
             relaying,
+            named: Default::default(),
             metrics: Arc::default(),
         };
         ApiServer { shared: Arc::new(shared) }
@@ -257,20 +263,34 @@ impl ApiServer {
     }
 
     /// The service account that a token speaks for, if it does. The signature is looked at before the server is, and once
-    /// for all requests that show the same token on one connection; whether what the token names is still there, each time.
-    pub(super) fn account(&self, token: &str, last: &LastToken) -> Option<Bearer> {
+    /// for all requests that show the same token on one connection; whether what the token names is still there, whenever
+    /// something of such a kind has changed. A look at each request would put threads to sleep (see [`Turns`]).
+    pub(super) async fn account(&self, token: &Token<'_>, last: &LastToken) -> Option<User> {
         let now = self.now();
         let refused = |error: String| tracing::debug!(error, "a token of a service account was refused");
         let checked = last.or_check(token, || {
             let config = self.inspect(|server| server.shared_config());
-            config.tokens.as_ref()?.check(token, &[], now).map_err(refused).ok()?
+            config.tokens.as_ref()?.check(token.text, &[], now).map_err(refused).ok()?
         })?;
         checked.is_timely(now).map_err(refused).ok()?;
-        self.inspect(|server| server.bearer(&checked, now)).map_err(refused).ok()
+        if let Some(user) = last.bearer(&checked, &self.shared.named()) {
+            return Some(user);
+        }
+        let (shared, token) = (self.shared.clone(), checked.clone());
+        let look = move |inner: &mut Inner| (shared.named(), inner.server.bearer(&token, now));
+        let (named, bearer) = self.shared.inner.take(look).await;
+        let bearer = bearer.map_err(refused).ok()?;
+        if let Some(used) = &bearer.used {
+            self.note(used).await;
+        }
+        if bearer.lasts {
+            last.note(&checked, named, bearer.user.clone());
+        }
+        Some(bearer.user)
     }
 
     /// Writes down that a token which lives in a Secret is used.
-    pub(super) async fn note(&self, used: &Used) {
+    async fn note(&self, used: &Used) {
         if let Err(status) = self.answer(used.request()).await {
             tracing::warn!(error = status.message, "the use of a token could not be written down");
         }
@@ -398,12 +418,23 @@ impl Shared {
             self.view().take();
         }
         if revision > before {
+            for (kind, last) in NAMED_KINDS.iter().zip(&self.named) {
+                // What is forgotten already is as good as changed.
+                if server.store().events(kind, before).map_or(true, |mut events| events.next().is_some()) {
+                    last.store(revision, Ordering::Release);
+                }
+            }
             self.progress.change(|progress| progress.revision = revision);
         }
         outcome.map(|step| (step, ticket)).map_err(|panic| {
             tracing::error!(reason = panic_text(&*panic), "a request panicked");
             Status::internal("the request made the server panic; its log says where")
         })
+    }
+
+    /// When the kinds that tokens name were last changed.
+    fn named(&self) -> Named {
+        std::array::from_fn(|kind| self.named[kind].load(Ordering::Acquire))
     }
 
     /// Has objects converted for a watch.

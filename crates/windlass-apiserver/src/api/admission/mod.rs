@@ -269,15 +269,13 @@ impl Judge for Asker<'_> {
 
 impl World for Server {
     fn get(&self, group: &str, kind: &str, namespace: &str, name: &str) -> Option<Value> {
-        let resource =
-            self.registry.all().find(|resource| resource.group == group && resource.kind == kind)?;
+        let resource = self.registry.of_kind(group, kind)?;
         let object = self.store.get(&resource.storage, namespace, name)?;
         Some(self.load(resource, object))
     }
 
     fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
-        let found = self.registry.all().find(|resource| resource.group == group && resource.kind == kind);
-        let Some(resource) = found else { return Vec::new() };
+        let Some(resource) = self.registry.of_kind(group, kind) else { return Vec::new() };
         let snapshot = self.store.list(&resource.storage);
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         snapshot.range(namespace, None).map(|object| self.load(resource, object)).collect()

@@ -67,7 +67,7 @@ impl Server {
         }
         let (uid, audiences) = (claimed.to_owned(), token.audiences.clone());
         let used = Used::today(&secret, now);
-        Ok(Bearer { user: User { uid, ..user }, audiences, used })
+        Ok(Bearer { user: User { uid, ..user }, audiences, used, lasts: false })
     }
 }
 

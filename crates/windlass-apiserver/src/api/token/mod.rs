@@ -15,4 +15,4 @@ mod review;
 pub use issuer::{Issuer, Signer};
 pub use legacy::Used;
 pub(super) use request::ADMITTED_LIFETIME;
-pub use review::{Bearer, Checked};
+pub use review::{Bearer, Checked, NAMED};

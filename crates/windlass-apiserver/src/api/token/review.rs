@@ -24,7 +24,12 @@ pub struct Bearer {
     pub audiences: Vec<String>,
     /// What has to be written down of the use of a token that lives in a Secret.
     pub used: Option<Used>,
+    /// Whether it stays so until an object of a kind that the token names changes.
+    pub lasts: bool,
 }
+
+/// The kinds that a token may name, by their plurals; all are of the core group.
+pub const NAMED: [&str; 4] = ["serviceaccounts", "secrets", "pods", "nodes"];
 
 /// How far clocks may be apart.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
@@ -70,6 +75,13 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// The kinds of what it names, as places in [`NAMED`].
+    pub fn names(&self) -> impl Iterator<Item = usize> {
+        let own = &self.claims["kubernetes.io"];
+        let words = ["serviceaccount", "secret", "pod", "node"];
+        words.into_iter().enumerate().filter(|(_, word)| !own[word].is_null()).map(|(index, _)| index)
+    }
+
     /// Whether this is its time.
     ///
     /// # Errors
@@ -101,8 +113,10 @@ impl Server {
         let namespace = own["namespace"].as_str().unwrap_or_default();
         let named = |kind: &str, field: &str| str_at(own, &[kind, field]).to_owned();
         let name = named("serviceaccount", "name");
-        let deleted = |object: &Value| {
+        let mut lasts = true;
+        let mut deleted = |object: &Value| {
             let since = meta_str(object, "deletionTimestamp").parse::<Timestamp>();
+            lasts &= since.is_err();
             since.is_ok_and(|since| since < now - LEEWAY)
         };
         let account = World::get(self, "", "ServiceAccount", namespace, &name)
@@ -146,7 +160,7 @@ impl Server {
         let known = |(_, value): &(&str, String)| !value.is_empty() && value != "JTI=";
         let extra = extra.into_iter().filter(known).map(|(key, value)| (key.to_owned(), vec![value]));
         let user = User { uid: claimed, extra: extra.collect(), ..User::account(namespace, &name) };
-        Ok(Bearer { user, audiences: token.audiences.clone(), used: None })
+        Ok(Bearer { user, audiences: token.audiences.clone(), used: None, lasts })
     }
 
     /// A TokenReview: it is answered, and not kept.

@@ -76,6 +76,37 @@ async fn a_token_says_whose_it_is_and_counts_until_the_account_is_gone() {
     assert_eq!(by_token(&served, text).await.0, 401, "another account has its name");
 }
 
+/// Whom a token speaks for is looked up once, until something changes of what it names: on the same connection, too.
+#[tokio::test]
+async fn a_token_ends_with_what_it_names_on_a_connection_that_goes_on() {
+    let served = Served::start().await;
+    let mut client = served.client("h2", None).await;
+    account(&served.server, "a").await;
+    let spec = json!({"serviceAccountName": "a", "containers": [{"name": "c", "image": "i"}]});
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec}).to_string();
+    let (code, pod) = ask(&served.server, "POST", PODS, &pod).await;
+    assert_eq!(code, 201, "{pod}");
+    let reference = json!({"kind": "Pod", "apiVersion": "v1", "name": "p", "uid": pod["metadata"]["uid"]});
+    let bound = token(&served.server, "a", json!({"boundObjectRef": reference})).await.1;
+    let plain = token(&served.server, "a", json!({})).await.1;
+    let mut show = async |token: &Value| {
+        let mut request = get("/api");
+        let token = token["status"]["token"].as_str().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        answer(client.send(request).await.unwrap()).await.0
+    };
+    for _ in 0..2 {
+        assert_eq!((show(&bound).await, show(&bound).await, show(&plain).await), (200, 200, 200));
+        account(&served.server, "other").await;
+        ask(&served.server, "DELETE", &format!("{ACCOUNTS}/other"), "").await;
+    }
+    assert_eq!(show(&bound).await, 200);
+    ask(&served.server, "DELETE", &format!("{PODS}/p?gracePeriodSeconds=0"), "").await;
+    assert_eq!((show(&bound).await, show(&plain).await, show(&plain).await), (401, 200, 200));
+    ask(&served.server, "DELETE", &format!("{ACCOUNTS}/a"), "").await;
+    assert_eq!((show(&plain).await, show(&bound).await), (401, 401));
+}
+
 /// What a token says that lives in a Secret.
 fn of_secret(account: &Value, secret: &str) -> Value {
     json!({
