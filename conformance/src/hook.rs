@@ -236,6 +236,8 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
         }
         "/wrong-type" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"k": 5}}])),
         "/unknown-field" => patch(said, &json!([{"op": "add", "path": "/nosuch", "value": 5}])),
+        "/container" => patch(said, &json!([{"op": "add", "path": "/container", "value": "other"}])),
+        "/command" => patch(said, &json!([{"op": "add", "path": "/command", "value": ["id"]}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),
         _ => {}
     }
@@ -260,6 +262,8 @@ fn patch_bytes(said: &mut Value, patch: &[u8]) {
 fn told(asked: &Value) -> Value {
     let outline = |object: &Value| match object.as_object() {
         None => Value::Null,
+        // The options of a connection.
+        Some(map) if !map.contains_key("metadata") => object.clone(),
         Some(map) => {
             let keys = |value: &Value| value.as_object().map(|map| map.keys().cloned().collect::<Vec<_>>());
             let metadata = keys(&object["metadata"]).unwrap_or_default();

@@ -53,7 +53,7 @@ const LAID_OVER_DEPLOYMENTS: [&str; 5] = [
     "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'c'}}}}",
 ];
 
-fn policy(name: &str, spec: Value) -> Step {
+pub(super) fn policy(name: &str, spec: Value) -> Step {
     let body = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
         "metadata": {"name": format!("{{id}}-{name}")}, "spec": spec,
@@ -61,7 +61,7 @@ fn policy(name: &str, spec: Value) -> Step {
     Step::with("POST", format!("{API}/mutatingadmissionpolicies"), body)
 }
 
-fn binding(name: &str, mut spec: Value) -> Step {
+pub(super) fn binding(name: &str, mut spec: Value) -> Step {
     spec["policyName"] = json!(format!("{{id}}-{name}"));
     let body = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
@@ -82,7 +82,7 @@ fn constraints(group: &str, resource: &str) -> Value {
 }
 
 /// Waits until the policies so far are known.
-fn known(steps: &mut Vec<Step>) {
+pub(super) fn known(steps: &mut Vec<Step>) {
     let mut matched = constraints("", "configmaps");
     matched["resourceRules"][0]["resourceNames"] = json!(["mark"]);
     let spec = json!({
@@ -96,7 +96,7 @@ fn known(steps: &mut Vec<Step>) {
     steps.push(Step { until: Some(until), ..mark.quiet() });
 }
 
-fn forgotten(steps: &mut Vec<Step>) {
+pub(super) fn forgotten(steps: &mut Vec<Step>) {
     for name in ["p", "mark"] {
         for kind in ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"] {
             steps.push(Step::new("DELETE", format!("{API}/{kind}/{{id}}-{name}")).quiet());

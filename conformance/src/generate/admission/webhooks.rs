@@ -8,7 +8,7 @@ use crate::sequence::Step;
 
 /// What a configuration is about.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Mutating,
     Validating,
 }
@@ -24,7 +24,7 @@ impl Kind {
 }
 
 /// A hook that is asked about all writes of ConfigMaps in the namespace of the sequence.
-fn hook(name: &str, path: &str) -> Value {
+pub(super) fn hook(name: &str, path: &str) -> Value {
     json!({
         "name": format!("{name}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
         "timeoutSeconds": 10, "namespaceSelector": here(),
@@ -36,7 +36,7 @@ fn hook(name: &str, path: &str) -> Value {
 }
 
 /// Makes a configuration, and waits until it is known.
-fn configured(kind: Kind, name: &str, hooks: Vec<Value>) -> Vec<Step> {
+pub(super) fn configured(kind: Kind, name: &str, hooks: Vec<Value>) -> Vec<Step> {
     let mut mark = hook("mark", "/deny");
     mark["objectSelector"] = json!({"matchLabels": {"mark": name}});
     let hooks: Vec<Value> = std::iter::once(mark).chain(hooks).collect();
@@ -52,7 +52,7 @@ fn configured(kind: Kind, name: &str, hooks: Vec<Value>) -> Vec<Step> {
     ]
 }
 
-fn forgotten(kind: Kind, name: &str) -> Step {
+pub(super) fn released(kind: Kind, name: &str) -> Step {
     Step::new("DELETE", format!("{}/{{id}}-{name}", kind.path())).quiet()
 }
 
@@ -103,8 +103,8 @@ pub fn changed(rng: &mut Rng) -> Vec<Step> {
         steps.extend(configured(Kind::Validating, "v", vec![hook("told", "/warn-told")]));
     }
     steps.extend(writes(rng, 4));
-    steps.extend(names.iter().map(|name| forgotten(Kind::Mutating, name)));
-    steps.extend(is_told.then(|| forgotten(Kind::Validating, "v")));
+    steps.extend(names.iter().map(|name| released(Kind::Mutating, name)));
+    steps.extend(is_told.then(|| released(Kind::Validating, "v")));
     steps
 }
 
@@ -152,7 +152,7 @@ pub fn answered(rng: &mut Rng) -> Vec<Step> {
     }
     let mut steps = configured(kind, "c", vec![odd]);
     steps.extend(writes(rng, 3));
-    steps.push(forgotten(kind, "c"));
+    steps.push(released(kind, "c"));
     steps
 }
 
@@ -177,7 +177,7 @@ pub fn silent(rng: &mut Rng) -> Vec<Step> {
     }
     let mut steps = configured(kind, "c", vec![hook]);
     steps.extend(writes(rng, 2));
-    steps.push(forgotten(kind, "c"));
+    steps.push(released(kind, "c"));
     steps
 }
 
@@ -228,6 +228,6 @@ pub fn wanted(rng: &mut Rng) -> Vec<Step> {
     }
     let mut steps = configured(kind, "c", vec![hook]);
     steps.extend(writes(rng, 5));
-    steps.push(forgotten(kind, "c"));
+    steps.push(released(kind, "c"));
     steps
 }

@@ -10,8 +10,9 @@ use super::registry::Resource;
 use super::server::{Call, Server};
 use super::webhooks::Write;
 use crate::crd::{Asked, Authorizer, Part, Who};
-use crate::json::{at, str_at};
+use crate::json::str_at;
 use crate::kinds::check::matches;
+use crate::status::{Result, Status};
 use crate::store::Kind;
 
 use super::authorize::Attributes;
@@ -118,39 +119,55 @@ impl Server {
             (&other.group, &other.version) != (&write.resource.group, &write.resource.version)
                 && (subresource.is_empty() || other.subresource(subresource).is_some())
         };
-        let mut others = self.registry.views(&write.resource.storage).filter(is_other);
-        let named =
-            others.find(|other| has_rule(rules, Write { resource: other, ..write }, subresource, name));
-        named.map_or(Match::Not, |other| Match::In(other.clone()))
+        let others: Vec<_> = self.registry.views(&write.resource.storage).filter(is_other).collect();
+        let named = |rule| {
+            let is_named = |other: &&&Arc<Resource>| {
+                has_rule(std::slice::from_ref(rule), Write { resource: other, ..write }, subresource, name)
+            };
+            others.iter().find(is_named)
+        };
+        rules.iter().find_map(named).map_or(Match::Not, |other| Match::In(Arc::clone(other)))
     }
 
-    /// Whether selectors of namespaces and of objects choose a write.
+    /// Whether selectors of namespaces and of objects choose a write. Of a namespace that is not there nobody can tell.
     pub(super) fn is_selected(
         &self,
         namespaces: &Value,
         objects: &Value,
         call: &Call<'_>,
         write: Write<'_>,
-    ) -> bool {
+    ) -> Result<bool> {
+        let is_any = |selector: &Value| selector.as_object().is_none_or(Map::is_empty);
+        // What has no metadata has no labels to be chosen by, nor any to lack.
+        let is_chosen = |object: &Value| {
+            object.get("metadata").is_some_and(|metadata| matches(Some(objects), metadata.get("labels")))
+        };
+        if !is_any(objects) && ![write.object, write.old].into_iter().flatten().any(is_chosen) {
+            return Ok(false);
+        }
+        if is_any(namespaces) {
+            return Ok(true);
+        }
         // What is in no namespace is not chosen by namespaces.
-        let by_namespace =
-            self.namespace_labels(call, write).is_none_or(|labels| matches(Some(namespaces), Some(&labels)));
-        let is_any = objects.as_object().is_none_or(Map::is_empty);
-        let is_chosen = |object: &Value| matches(Some(objects), at(object, &["metadata", "labels"]));
-        by_namespace && (is_any || [write.object, write.old].into_iter().flatten().any(is_chosen))
+        let labels = self.namespace_labels(call, write)?;
+        Ok(labels.is_none_or(|labels| matches(Some(namespaces), Some(&labels))))
     }
 
     /// The labels of the namespace that a write is in; those of the object itself, where that is a namespace. What is in no
     /// namespace has none.
-    fn namespace_labels(&self, call: &Call<'_>, write: Write<'_>) -> Option<Value> {
+    fn namespace_labels(&self, call: &Call<'_>, write: Write<'_>) -> Result<Option<Value>> {
         let labels = |object: &Value| object.pointer("/metadata/labels").cloned().unwrap_or_default();
         if write.resource.is_namespaces() {
-            return write.object.or(write.old).map(labels);
+            return Ok(write.object.or(write.old).map(labels));
         }
         let namespace = &call.target.namespace;
-        let found = (!namespace.is_empty()).then(|| self.store.get(&NAMESPACES, "", namespace))??;
+        if namespace.is_empty() {
+            return Ok(None);
+        }
+        let missing = || Status::not_found("", "namespaces", namespace);
+        let found = self.store.get(&NAMESPACES, "", namespace).ok_or_else(missing)?;
         let labels = found.labels().iter().map(|pair| (pair.key().to_owned(), json!(pair.value())));
-        Some(labels.collect::<Map<_, _>>().into())
+        Ok(Some(labels.collect::<Map<_, _>>().into()))
     }
 }
 

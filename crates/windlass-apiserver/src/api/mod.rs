@@ -61,7 +61,7 @@ pub use conversion::{Known, Wanted};
 pub use list::ListBody;
 pub use piece::Piece;
 pub use relay::{Peer, Relay, Relayed};
-pub use response::{Body, Response};
+pub use response::{Body, Response, warn};
 pub use route::Verb;
 pub use server::{Ids, Pending, Request, Server, Step, refuse, too_large};
 pub use token::{Bearer, Checked, Issuer, NAMED, Signer, Used};

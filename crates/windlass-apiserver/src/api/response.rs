@@ -94,28 +94,33 @@ impl Response {
 
     /// Adds `Warning` headers, each text once.
     pub fn warn(&mut self, warnings: &[String]) {
-        let mut seen: Vec<&str> = Vec::new();
-        for warning in warnings {
-            if !seen.contains(&warning.as_str()) {
-                seen.push(warning);
-            }
+        warn(&mut self.headers, warnings);
+    }
+}
+
+/// Adds `Warning` headers, each text once.
+pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
+    let mut seen: Vec<&str> = Vec::new();
+    for warning in warnings {
+        if !seen.contains(&warning.as_str()) {
+            seen.push(warning);
         }
-        // When there is too much of them, each is cut, and what still does not fit is left out.
-        let length = |text: &&str| text.chars().count();
-        let is_cut = seen.iter().map(length).sum::<usize>() > WARNINGS_MAX;
-        let mut written = 0;
-        for warning in seen {
-            if is_cut && written >= WARNINGS_MAX {
-                break;
-            }
-            let most = if is_cut { WARNING_MAX } else { usize::MAX };
-            let warning: String = warning.chars().take(most).collect();
-            written += warning.chars().count();
-            let text: String = warning.chars().filter(|c| !c.is_control()).collect();
-            let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
-                self.headers.append(WARNING, value);
-            }
+    }
+    // When there is too much of them, each is cut, and what still does not fit is left out.
+    let length = |text: &&str| text.chars().count();
+    let is_cut = seen.iter().map(length).sum::<usize>() > WARNINGS_MAX;
+    let mut written = 0;
+    for warning in seen {
+        if is_cut && written >= WARNINGS_MAX {
+            break;
+        }
+        let most = if is_cut { WARNING_MAX } else { usize::MAX };
+        let warning: String = warning.chars().take(most).collect();
+        written += warning.chars().count();
+        let text: String = warning.chars().filter(|c| !c.is_control()).collect();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+            headers.append(WARNING, value);
         }
     }
 }

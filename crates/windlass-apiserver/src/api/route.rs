@@ -155,13 +155,11 @@ fn target(resource: Arc<Resource>, namespace: &str, rest: &[&str], watch: bool) 
     let (name, subresource) = match rest {
         [] => ("", String::new()),
         [name] => (*name, String::new()),
+        // What follows is a path of the program behind it.
+        [name, "proxy", ..] => (*name, "proxy".to_owned()),
         [name, sub @ ..] => (*name, sub.join("/")),
     };
-    // What follows a proxy's name is a path of the program behind it.
-    let first = subresource.split('/').next().unwrap_or_default();
-    let served = resource.subresource(&subresource).is_some()
-        || first == "proxy" && resource.subresource(first).is_some();
-    if !subresource.is_empty() && !served {
+    if !subresource.is_empty() && resource.subresource(&subresource).is_none() {
         if !resource.is_custom() {
             return Err(Lost::Resource);
         }
@@ -204,6 +202,8 @@ pub enum Verb {
     Delete,
     /// Remove a collection.
     DeleteCollection,
+    /// Speak with what is behind an object.
+    Connect,
 }
 
 impl Verb {
@@ -218,6 +218,7 @@ impl Verb {
             Verb::Patch => "patch",
             Verb::Delete => "delete",
             Verb::DeleteCollection => "deletecollection",
+            Verb::Connect => "connect",
         }
     }
 }
@@ -254,17 +255,10 @@ pub fn verb(method: &Method, target: &Target, watch: bool) -> Result<Verb, Statu
     }
     let offered = match target.subresource.as_str() {
         "" => target.resource.has_verb(verb.as_str()),
-        name => {
-            let name = if target.resource.subresource(name).is_some() {
-                name
-            } else {
-                name.split('/').next().unwrap_or(name)
-            };
-            target
-                .resource
-                .subresource(name)
-                .is_some_and(|sub| sub.verbs.iter().any(|have| have == verb.as_str()))
-        }
+        name => target
+            .resource
+            .subresource(name)
+            .is_some_and(|sub| sub.verbs.iter().any(|have| have == verb.as_str())),
     };
     if offered { Ok(verb) } else { Err(refused(verb.as_str())) }
 }

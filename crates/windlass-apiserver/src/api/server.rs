@@ -434,24 +434,22 @@ impl Server {
             let reason = status.reason.clone();
             (Answer::Done(Response::refusal(output, &status)), target.name.clone(), reason, verb)
         };
-        if relay::is_relayed(target) {
-            let verb = match relay::verb(target, &request.method) {
-                Ok(verb) => verb,
-                Err(status) => return refuse(status, &plain, method_verb(&request.method)),
-            };
-            return match self.relay(request, target, query, ids.next()) {
-                Ok(going) => (going.into(), target.name.clone(), Cow::Borrowed(""), verb),
-                Err(status) => refuse(status, &plain, verb),
-            };
-        }
-        let verb = match route::verb(&request.method, target, query.flag("watch")) {
+        let is_relayed = relay::is_relayed(target);
+        let verb = match is_relayed {
+            true => relay::verb(target, &request.method),
+            false => route::verb(&request.method, target, query.flag("watch")),
+        };
+        let verb = match verb {
             Ok(verb) => verb,
             Err(status) => return refuse(status, &plain, method_verb(&request.method)),
         };
         let collection = target.name.is_empty();
-        let output = match negotiate::admit(&request.headers, collection)
-            .and_then(|()| negotiate::output(&request.headers, query.get("pretty"), true))
-        {
+        let output = match is_relayed {
+            true => Ok(plain),
+            false => negotiate::admit(&request.headers, collection)
+                .and_then(|()| negotiate::output(&request.headers, query.get("pretty"), true)),
+        };
+        let output = match output {
             Ok(output) => output,
             Err(status) => return refuse(status, &plain, verb.as_str()),
         };
@@ -472,7 +470,10 @@ impl Server {
             asking: Vec::new(),
         };
         call.warnings.extend(deprecation(target));
-        let result = self.dispatch(&mut call);
+        let result = match is_relayed {
+            true => self.relay(&mut call).map(Answer::from),
+            false => self.dispatch(&mut call),
+        };
         if !call.asking.is_empty() {
             return (Answer::Call(call.asking), call.name, Cow::Borrowed(""), verb.as_str());
         }
@@ -481,6 +482,10 @@ impl Server {
             Ok(Answer::Done(mut response)) => {
                 response.warn(&warnings);
                 (Answer::Done(response), name, Cow::Borrowed(""), verb.as_str())
+            }
+            Ok(Answer::Relay(relay)) => {
+                let relay = Answer::Relay(Box::new(Relay { warnings, ..*relay }));
+                (relay, name, Cow::Borrowed(""), verb.as_str())
             }
             Ok(wait) => (wait, name, Cow::Borrowed(""), verb.as_str()),
             Err(status) => {

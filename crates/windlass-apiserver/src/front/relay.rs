@@ -32,7 +32,7 @@ use tokio_rustls::TlsConnector;
 use super::body::{Body, Once};
 use super::elsewhere::{Driving, log, pass_on, remove_hops, take_over};
 use super::trust;
-use crate::api::{Peer, Relay, Relayed, Request};
+use crate::api::{self, Peer, Relay, Relayed, Request};
 use crate::status::Status;
 
 /// Makes connections to nodes and to programs in the cluster.
@@ -124,6 +124,7 @@ impl Relaying {
             // The answer, or its end, tells what went wrong.
             let _ = connection.with_upgrades().await;
         }));
+        let asks_upgrade = asked_upgrade(&request.headers).is_some();
         let outgoing = self.request(&relay, request);
         let response = sender.send_request(outgoing).await.map_err(|error| failed(error.into()))?;
         match &relay.answer {
@@ -135,7 +136,14 @@ impl Relaying {
                 let code = response.status().as_u16();
                 Err(Status::new(500, "", format!("invalid upgrade response: status code {code}")))
             }
-            Relayed::Upgrade | Relayed::Proxy => Ok(pass_on(response, driving)),
+            Relayed::Upgrade | Relayed::Proxy => {
+                let mut response = pass_on(response, driving);
+                // The answer to a client that would have taken over the connection is the other side's, word by word.
+                if !asks_upgrade {
+                    api::warn(response.headers_mut(), &relay.warnings);
+                }
+                Ok(response)
+            }
         }
     }
 

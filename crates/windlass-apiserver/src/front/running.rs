@@ -216,10 +216,14 @@ impl ApiServer {
                 }
                 (Step::Relay(relay, request), _) => {
                     let (headers, uri) = (request.headers.clone(), request.uri.clone());
+                    let warnings = relay.warnings.clone();
                     return Ok(match self.shared.relaying.answer(*relay, *request).await {
                         Ok(response) => Answered::Elsewhere(response),
                         Err(status) => {
-                            Answered::Here(api::refuse(&headers, uri.query().unwrap_or_default(), &status))
+                            let query = uri.query().unwrap_or_default();
+                            let mut response = api::refuse(&headers, query, &status);
+                            response.warn(&warnings);
+                            Answered::Here(response)
                         }
                     });
                 }

@@ -60,6 +60,7 @@ fn logs_are_asked_of_the_node_in_its_own_words() {
         tls: true,
         path: path.into(),
         answer: Relayed::Log { pod: "one".into() },
+        warnings: Vec::new(),
     };
     assert_eq!(relay, expected);
 }
@@ -123,6 +124,7 @@ fn a_proxy_leads_to_the_pod_and_keeps_the_rest_of_the_path() {
         tls: false,
         path: "/a%20b/c/?d=e".into(),
         answer: Relayed::Proxy,
+        warnings: Vec::new(),
     };
     assert_eq!(relay, expected);
     let relay = world.relay("HEAD", &format!("{pods}/https:one:99/proxy/"), &[]);

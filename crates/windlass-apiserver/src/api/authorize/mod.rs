@@ -214,8 +214,8 @@ fn is_cut_short(path: &str) -> bool {
 /// What a target is, asked for by the same verb.
 fn of_target<'a>(target: &'a Target, read: &'a Attributes<'_>) -> Attributes<'a> {
     let resource = &*target.resource;
-    let subresource = target.subresource.split('/').next().unwrap_or_default();
-    let mut asked = Attributes::resource(&read.verb, &resource.group, &resource.plural).below(subresource);
+    let mut asked = Attributes::resource(&read.verb, &resource.group, &resource.plural);
+    asked = asked.below(target.subresource.as_str());
     let Asked::Resource { name, namespace, .. } = &read.asked else { return asked };
     asked = match target.name.as_str() {
         // A selector may have named it.

@@ -23,7 +23,7 @@ use super::registry::Resource;
 use super::server::{Call, Server};
 use super::webhooks::Write;
 use crate::json::str_at;
-use crate::status::Result;
+use crate::status::{Result, Status};
 use crate::store::{Kind, Store};
 use compiled::Policy;
 
@@ -115,36 +115,37 @@ impl Server {
     }
 
     /// How constraints match a write: its namespace, its labels, and what is done to what.
-    fn matching(&self, constraints: &Value, call: &Call<'_>, write: Write<'_>) -> Match {
-        let (namespaces, objects) = (&constraints["namespaceSelector"], &constraints["objectSelector"]);
-        if !self.is_selected(namespaces, objects, call, write) {
-            return Match::Not;
-        }
+    fn matching(&self, constraints: &Value, call: &Call<'_>, write: Write<'_>) -> Result<Match> {
         let is_exact = str_at(constraints, &["matchPolicy"]) != "Equivalent";
         let of = |field: &str| self.matched(list(constraints, field), is_exact, call, write);
-        match of("excludeResourceRules") {
+        let matched = match of("excludeResourceRules") {
             Match::Not if list(constraints, "resourceRules").is_empty() => Match::Asked,
             Match::Not => of("resourceRules"),
             _ => Match::Not,
+        };
+        let (namespaces, objects) = (&constraints["namespaceSelector"], &constraints["objectSelector"]);
+        match matched {
+            Match::Not => Ok(Match::Not),
+            matched if self.is_selected(namespaces, objects, call, write)? => Ok(matched),
+            _ => Ok(Match::Not),
         }
     }
 
     /// The namespace of a write as expressions see it: without what is nobody's business.
-    fn namespace_object(&self, call: &Call<'_>, write: Write<'_>) -> Value {
+    fn namespace_object(&self, call: &Call<'_>, write: Write<'_>) -> Result<Value> {
         let namespace = &call.target.namespace;
         if namespace.is_empty() || write.resource.is_namespaces() {
-            return Value::Null;
+            return Ok(Value::Null);
         }
-        let Some(mut found) = crate::kinds::World::get(self, "", "Namespace", "", namespace) else {
-            return Value::Null;
-        };
-        let Some(object) = found.as_object_mut() else { return Value::Null };
+        let missing = || Status::not_found("", "namespaces", namespace);
+        let mut found = crate::kinds::World::get(self, "", "Namespace", "", namespace).ok_or_else(missing)?;
+        let Some(object) = found.as_object_mut() else { return Ok(Value::Null) };
         object.retain(|key, _| matches!(key.as_str(), "metadata" | "spec" | "status"));
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata
                 .retain(|key, _| !matches!(key.as_str(), "managedFields" | "ownerReferences" | "selfLink"));
         }
-        found
+        Ok(found)
     }
 }
 

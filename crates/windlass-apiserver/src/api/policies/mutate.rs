@@ -196,7 +196,7 @@ impl Server {
         let write = shown.as_ref().map_or(own, |shown| shown.write(own));
         let (resource, tree) = (write.shape, write.object.unwrap_or(&Value::Null));
         let (request, asking) = (seen(self.request(call, write)), Asking::new(self, call, write));
-        let namespace = self.namespace_object(call, write);
+        let namespace = self.namespace_object(call, write).map_err(Failure::Request)?;
         let given = Given {
             object: tree,
             old: write.old.unwrap_or(&Value::Null),

@@ -12,6 +12,7 @@ use crate::api::server::Call;
 use crate::api::webhooks::Write;
 use crate::json::str_at;
 use crate::kinds::check::matches;
+use crate::status::Status;
 
 /// A binding with its parameters, or why it has none.
 pub(super) type Bound<'p> = (&'p Value, Result<Vec<Value>, String>);
@@ -25,7 +26,8 @@ impl Server {
         call: &Call<'_>,
         write: Write<'_>,
     ) -> Result<(Option<Arc<Resource>>, Vec<Bound<'p>>), String> {
-        let sees = match self.matching(&policy.spec["matchConstraints"], call, write) {
+        let told = |status: Status| status.message;
+        let sees = match self.matching(&policy.spec["matchConstraints"], call, write).map_err(told)? {
             Match::Not => return Ok((None, Vec::new())),
             Match::Asked => None,
             Match::In(other) => Some(other),
@@ -33,15 +35,16 @@ impl Server {
         self.check_param_kind(&policy.spec)?;
         let given = |holder: &'p Value, field: &str| holder.get(field).filter(|value| value.is_object());
         let kind = given(&policy.spec, "paramKind");
-        let applies = |binding: &&Value| {
-            let limits = binding["spec"].get("matchResources").filter(|limits| limits.is_object());
-            limits.is_none_or(|limits| !matches!(self.matching(limits, call, write), Match::Not))
+        let bound = |binding: &'p Value| {
+            let limits = given(&binding["spec"], "matchResources");
+            let params = match limits.map(|limits| self.matching(limits, call, write)) {
+                Some(Ok(Match::Not)) => return None,
+                Some(Err(status)) => Err(told(status)),
+                _ => self.params(kind, given(&binding["spec"], "paramRef"), write.namespace(call)),
+            };
+            Some((binding, params))
         };
-        let with_params = |binding: &'p Value| {
-            let reference = given(&binding["spec"], "paramRef");
-            (binding, self.params(kind, reference, write.namespace(call)))
-        };
-        Ok((sees, policy.bindings.iter().filter(applies).map(with_params).collect()))
+        Ok((sees, policy.bindings.iter().filter_map(bound).collect()))
     }
 
     /// Whether what a policy wants as parameters is there at all.

@@ -78,7 +78,7 @@ pub(super) fn judge(
                 }
             };
             let request = request.get_or_insert_with(|| seen(server.request(call, write)));
-            let namespace = server.namespace_object(call, write);
+            let namespace = server.namespace_object(call, write)?;
             let asking = Asking::new(server, call, write);
             let mut verdicts = Vec::new();
             for params in &params {

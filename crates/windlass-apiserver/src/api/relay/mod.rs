@@ -1,17 +1,20 @@
 //! Requests that somebody else answers: a node about its containers, a pod or a service about itself.
 //!
-//! This finds out where such a request goes and how it is worded there. Going there is the front's.
+//! This finds out where such a request goes and how it is worded there. Going there is the front's. All but logs pass
+//! admission first, as operation `CONNECT` on an object that holds what the client asks for (`options`).
 
 mod node;
+mod options;
 mod proxy;
 
 use http::{HeaderMap, Method};
 use serde_json::Value;
 
+use super::authorize::Attributes;
 use super::object::load;
-use super::options::Query;
-use super::route::{self, Target};
-use super::server::{Request, Server};
+use super::route::{self, Target, Verb};
+use super::server::{Call, Server};
+use super::webhooks::{Operation, Write};
 use crate::json::{at, str_at};
 use crate::status::{Result, Status};
 
@@ -30,6 +33,8 @@ pub struct Relay {
     pub path: String,
     /// What is done with the answer.
     pub answer: Relayed,
+    /// What the client is warned of.
+    pub warnings: Vec<String>,
 }
 
 /// Whom a request is relayed to.
@@ -73,20 +78,20 @@ const PREFERRED: [&str; 5] = ["Hostname", "InternalDNS", "InternalIP", "External
 
 /// Whether somebody else answers requests to this target.
 pub(super) fn is_relayed(target: &Target) -> bool {
-    let first = target.subresource.split('/').next().unwrap_or_default();
+    let subresource = target.subresource.as_str();
     match &*target.resource.plural {
         _ if !target.resource.group.is_empty() => false,
-        "pods" => matches!(first, "log" | "exec" | "attach" | "portforward" | "proxy"),
-        "services" | "nodes" => first == "proxy",
+        "pods" => matches!(subresource, "log" | "exec" | "attach" | "portforward" | "proxy"),
+        "services" | "nodes" => subresource == "proxy",
         _ => false,
     }
 }
 
 /// The verb that such a request counts as, if the method is one that the subresource knows.
-pub(super) fn verb(target: &Target, method: &Method) -> Result<&'static str> {
+pub(super) fn verb(target: &Target, method: &Method) -> Result<Verb> {
     match (target.subresource.as_str(), method) {
-        ("log", &Method::GET) => Ok("get"),
-        ("exec" | "attach" | "portforward", &Method::GET | &Method::POST) => Ok("connect"),
+        ("log", &Method::GET) => Ok(Verb::Get),
+        ("exec" | "attach" | "portforward", &Method::GET | &Method::POST) => Ok(Verb::Connect),
         ("log" | "exec" | "attach" | "portforward", _) => Err(route::method_not_allowed()),
         (
             _,
@@ -97,28 +102,44 @@ pub(super) fn verb(target: &Target, method: &Method) -> Result<&'static str> {
             | Method::DELETE
             | Method::HEAD
             | Method::OPTIONS),
-        ) => Ok("connect"),
+        ) => Ok(Verb::Connect),
         _ => Err(route::method_not_allowed()),
     }
 }
 
 impl Server {
-    /// Where a request goes.
-    pub(super) fn relay(
-        &self,
-        request: &Request,
-        target: &Target,
-        query: &Query<'_>,
-        random: u64,
-    ) -> Result<Going> {
+    /// Where a request goes, if it may.
+    pub(super) fn relay(&self, call: &mut Call<'_>) -> Result<Going> {
+        let (request, target) = (call.request, call.target);
+        if target.subresource == "log" {
+            return self.log(target, call.query);
+        }
+        if !call.query.all("dryRun").is_empty() {
+            return Err(Status::bad_request("dryRun is not supported"));
+        }
+        let random = call.ids.next();
+        let asked = options::of(call)?;
+        let options = self.admitted(call, asked.clone())?;
         let relay = match (&*target.resource.plural, target.subresource.as_str()) {
-            ("pods", "log") => return self.log(target, query),
-            ("pods", "exec") => self.stream(target, query, "exec")?,
-            ("pods", "attach") => self.stream(target, query, "attach")?,
-            ("pods", "portforward") => self.forward(target, query)?,
-            ("pods", _) => self.pod_proxy(request, target)?,
-            ("services", _) => self.service_proxy(request, target, random)?,
-            _ => self.node_proxy(request, target)?,
+            ("pods", what @ ("exec" | "attach" | "portforward")) => {
+                self.demand_create(call)?;
+                match what {
+                    "portforward" => self.forward(target, &options)?,
+                    _ => self.stream(target, &options, what)?,
+                }
+            }
+            (resource, _) => {
+                // As the client wrote it, unless somebody has changed it since.
+                let path = match options == asked {
+                    true => proxy::rest_of(request, target),
+                    false => options::changed_path(request, &options),
+                };
+                match resource {
+                    "pods" => self.pod_proxy(target, path)?,
+                    "services" => self.service_proxy(target, path, random)?,
+                    _ => self.node_proxy(target, path)?,
+                }
+            }
         };
         if relay.answer == Relayed::Upgrade && !asks_upgrade(&request.headers) {
             return Err(Status::bad_request("Upgrade request required"));
@@ -131,6 +152,28 @@ impl Server {
         }
         let slash = if relay.path.starts_with('/') { "" } else { "/" };
         Ok(Going::There(Relay { path: format!("{slash}{}", relay.path), ..relay }))
+    }
+
+    /// What the client asks for, as admission lets it pass.
+    fn admitted(&self, call: &mut Call<'_>, mut asked: Value) -> Result<Value> {
+        let (resource, shape) = (call.target.resource.clone(), options::shape(call.target));
+        let write = Write::new(Operation::Connect, &resource, None, false).shaped(&shape);
+        self.admit(call, write, &mut asked)?;
+        self.validate(call, write.of(&asked))?;
+        Ok(asked)
+    }
+
+    /// Whoever runs something in a pod has to be one who may `create` there, by whichever method he asks.
+    fn demand_create(&self, call: &Call<'_>) -> Result<()> {
+        let Target { resource, namespace, name, subresource, .. } = call.target;
+        let attributes = Attributes::resource("create", &resource.group, &resource.plural);
+        let attributes =
+            attributes.below(subresource.as_str()).within(namespace.as_str()).named(name.as_str());
+        let decision = self.decide(&call.request.user, &attributes);
+        match call.request.method == Method::POST || decision.is_allowed() {
+            true => Ok(()),
+            false => Err(Status::forbidden(&resource.group, &resource.plural, name, &decision.reason())),
+        }
     }
 
     /// A request to the endpoint of a node.
@@ -148,7 +191,7 @@ impl Server {
         let port =
             port.and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0);
         let (host, port) = (host.to_owned(), port.unwrap_or(KUBELET_PORT));
-        Ok(Relay { peer: Peer::Node, host, port, tls: true, path, answer })
+        Ok(Relay { peer: Peer::Node, host, port, tls: true, path, answer, warnings: Vec::new() })
     }
 
     /// An object that the way leads over. Whatever is missing on it, kube-apiserver calls it by the resource that was

@@ -64,29 +64,28 @@ impl Server {
         self.node_relay(target, node, path + &words.query(), answer).map(Going::There)
     }
 
-    pub(super) fn stream(&self, target: &Target, query: &Query<'_>, what: &str) -> Result<Relay> {
+    pub(super) fn stream(&self, target: &Target, options: &Value, what: &str) -> Result<Relay> {
         let pod = self.tree(target, "pods", &target.name)?;
-        let container = container(&pod, query.text("container"))?;
+        let container = container(&pod, str_at(options, &["container"]))?;
         let node = host_of(&pod, &target.name)?;
         let mut words = Words::default();
         for (ours, theirs) in [("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty")]
         {
-            words.flag(theirs, query.flag(ours), "1");
+            words.flag(theirs, options[ours] == true, "1");
         }
-        if what == "exec" {
-            for word in query.all("command") {
-                words.pair("command", word);
-            }
+        for word in list(options, &["command"]).iter().filter_map(Value::as_str) {
+            words.pair("command", word);
         }
         let path = format!("/{what}/{}/{}/{container}", target.namespace, target.name);
         self.node_relay(target, node, path + &words.query(), Relayed::Upgrade)
     }
 
-    pub(super) fn forward(&self, target: &Target, query: &Query<'_>) -> Result<Relay> {
+    pub(super) fn forward(&self, target: &Target, options: &Value) -> Result<Relay> {
         let pod = self.tree(target, "pods", &target.name)?;
         let node = host_of(&pod, &target.name)?;
         let mut words = Words::default();
-        words.value("port", &query.all("ports").join(","));
+        let ports: Vec<String> = list(options, &["ports"]).iter().map(Value::to_string).collect();
+        words.value("port", &ports.join(","));
         let path = format!("/portForward/{}/{}", target.namespace, target.name);
         self.node_relay(target, node, path + &words.query(), Relayed::Upgrade)
     }

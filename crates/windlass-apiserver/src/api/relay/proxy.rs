@@ -13,7 +13,7 @@ use crate::json::str_at;
 use crate::status::{Result, Status};
 
 impl Server {
-    pub(super) fn pod_proxy(&self, request: &Request, target: &Target) -> Result<Relay> {
+    pub(super) fn pod_proxy(&self, target: &Target, path: String) -> Result<Relay> {
         let invalid = || Status::bad_request(format!("invalid pod request {:?}", target.name));
         let (tls, name, port) = scheme_name_port(&target.name).ok_or_else(invalid)?;
         let pod = self.tree(target, "pods", name)?;
@@ -25,10 +25,10 @@ impl Server {
             "" => first_port(&pod).unwrap_or(if tls { 443 } else { 80 }),
             port => port.parse().map_err(|_| invalid())?,
         };
-        Ok(program(request, target, tls, address, port))
+        Ok(program(tls, address, port, path))
     }
 
-    pub(super) fn service_proxy(&self, request: &Request, target: &Target, random: u64) -> Result<Relay> {
+    pub(super) fn service_proxy(&self, target: &Target, path: String, random: u64) -> Result<Relay> {
         let id = &target.name;
         let invalid = || Status::bad_request(format!("invalid service request {id:?}"));
         let none = |what: &str| {
@@ -62,7 +62,7 @@ impl Server {
             for address in rotated(list(subset, &["addresses"]), random) {
                 let ip = address["ip"].as_str().unwrap_or_default();
                 if self.is_pod_address(target, address, ip) {
-                    return Ok(program(request, target, tls, ip, port));
+                    return Ok(program(tls, ip, port, path));
                 }
             }
         }
@@ -105,10 +105,10 @@ impl Server {
         same && pod.is_some_and(of_pod)
     }
 
-    pub(super) fn node_proxy(&self, request: &Request, target: &Target) -> Result<Relay> {
+    pub(super) fn node_proxy(&self, target: &Target, path: String) -> Result<Relay> {
         let invalid = || Status::bad_request(format!("invalid node request {:?}", target.name));
         let (_, name, port) = scheme_name_port(&target.name).ok_or_else(invalid)?;
-        let relay = self.node_relay(target, name, rest_of(request, target), Relayed::Proxy)?;
+        let relay = self.node_relay(target, name, path, Relayed::Proxy)?;
         // A node's endpoint may listen on this machine's own address; other ports there are nobody's business.
         match port.is_empty() || port.parse() == Ok(relay.port) {
             true => Ok(relay),
@@ -140,13 +140,13 @@ fn scheme_name_port(id: &str) -> Option<(bool, &str, &str)> {
     (!name.is_empty() && matches!(scheme, "" | "http" | "https")).then_some((scheme == "https", name, port))
 }
 
-fn program(request: &Request, target: &Target, tls: bool, host: &str, port: u16) -> Relay {
-    let path = rest_of(request, target);
-    Relay { peer: Peer::Program, host: host.to_owned(), port, tls, path, answer: Relayed::Proxy }
+fn program(tls: bool, host: &str, port: u16, path: String) -> Relay {
+    let (peer, host, answer) = (Peer::Program, host.to_owned(), Relayed::Proxy);
+    Relay { peer, host, port, tls, path, answer, warnings: Vec::new() }
 }
 
 /// What stands behind `proxy` in the path, undecoded, and the query.
-fn rest_of(request: &Request, target: &Target) -> String {
+pub(super) fn rest_of(request: &Request, target: &Target) -> String {
     let before = if target.namespace.is_empty() { 5 } else { 7 };
     // `/api/v1/namespaces/<namespace>/<resource>/<name>/proxy…`: so many slashes stand before the rest.
     let path = request.uri.path();

@@ -74,7 +74,7 @@ pub(super) struct Hook {
     pub name: String,
     pub client: Client,
     pub timeout_seconds: u64,
-    /// The newest version of AdmissionReview that it and we know.
+    /// The first of its versions of AdmissionReview that we know.
     pub version: &'static str,
     /// Whether it does nothing else when nothing is written.
     pub has_dry_run: bool,
@@ -101,12 +101,13 @@ impl Hook {
 
     fn read(configuration: &str, hook: &Value) -> Hook {
         let name = str_at(hook, &["name"]).to_owned();
-        let knows = |version: &str| list(hook, "admissionReviewVersions").iter().any(|one| one == version);
+        let versions = list(hook, "admissionReviewVersions").iter();
+        let known = versions.filter_map(Value::as_str).find(|version| matches!(*version, "v1" | "v1beta1"));
         Hook {
             id: format!("{configuration}/{name}"),
             client: Client::read(&hook["clientConfig"]),
             timeout_seconds: hook["timeoutSeconds"].as_u64().unwrap_or(10),
-            version: if knows("v1") { "v1" } else { "v1beta1" },
+            version: if known == Some("v1beta1") { "v1beta1" } else { "v1" },
             has_dry_run: matches!(str_at(hook, &["sideEffects"]), "None" | "NoneOnDryRun"),
             reinvoked: str_at(hook, &["reinvocationPolicy"]) == "IfNeeded",
             ignores_failure: str_at(hook, &["failurePolicy"]) == "Ignore",
@@ -122,7 +123,7 @@ impl Hook {
 
     /// Whether it wants to be asked about this object. Where nobody can tell, its failure policy decides.
     pub fn wants(&self, server: &Server, call: &Call<'_>, write: Write<'_>) -> Result<bool> {
-        if !server.is_selected(&self.namespace_selector, &self.object_selector, call, write) {
+        if !server.is_selected(&self.namespace_selector, &self.object_selector, call, write)? {
             return Ok(false);
         }
         if self.conditions.is_empty() {
@@ -144,7 +145,7 @@ impl Hook {
         match hold(&compiled, &environment, given) {
             Err(_) if self.ignores_failure => Ok(false),
             Err(why) => {
-                let Write { resource, .. } = write;
+                let resource = write.asked.map_or(write.resource, |(resource, _)| resource);
                 Err(Status::forbidden(&resource.group, &resource.plural, write.name(call), &why))
             }
             Ok(holds) => Ok(holds),

@@ -11,7 +11,7 @@
 //! exactly the question that was asked: if the object was changed by somebody else meanwhile, the question is another one, and
 //! is asked again.
 //!
-//! Not here: operation `CONNECT`, and rules that name another version of a custom kind that a webhook converts.
+//! Not here: rules that name another version of a custom kind that a webhook converts.
 
 mod hook;
 mod question;
@@ -51,6 +51,8 @@ pub enum Operation {
     Update,
     /// It is deleted.
     Delete,
+    /// What is behind it is spoken with.
+    Connect,
 }
 
 impl Operation {
@@ -60,14 +62,17 @@ impl Operation {
             Operation::Create => "CREATE",
             Operation::Update => "UPDATE",
             Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
         }
     }
 
-    fn options(self) -> &'static str {
+    /// The kind of the options that such a request has.
+    fn options(self) -> Option<&'static str> {
         match self {
-            Operation::Create => "CreateOptions",
-            Operation::Update => "UpdateOptions",
-            Operation::Delete => "DeleteOptions",
+            Operation::Create => Some("CreateOptions"),
+            Operation::Update => Some("UpdateOptions"),
+            Operation::Delete => Some("DeleteOptions"),
+            Operation::Connect => None,
         }
     }
 }
@@ -334,8 +339,9 @@ impl Server {
 
 /// The options of the request, as a hook reads them.
 fn options(call: &Call<'_>, operation: Operation, dry_run: bool) -> Value {
+    let Some(kind) = operation.options() else { return Value::Null };
     let mut options = Map::new();
-    options.insert("kind".into(), json!(operation.options()));
+    options.insert("kind".into(), json!(kind));
     options.insert("apiVersion".into(), json!("meta.k8s.io/v1"));
     if dry_run {
         options.insert("dryRun".into(), json!(["All"]));

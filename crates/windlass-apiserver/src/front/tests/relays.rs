@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::super::relay::Relaying;
+use super::webhooks::{Hook, configure};
 use super::*;
 
 /// A node's endpoint that tells logs, echoes what comes after a change of protocol, and sometimes never answers.
@@ -147,15 +148,53 @@ async fn a_connection_that_changes_its_protocol_is_a_pipe() {
     assert!(echo.unwrap() == long);
 }
 
+/// A request to run something, as kubectl makes it.
+fn exec(container: &str) -> http::Request<Full<Bytes>> {
+    let mut request = request("POST", &format!("{POD}/exec?container={container}&command=x&stdin=1"), "");
+    for (name, value) in [("connection", "Upgrade"), ("upgrade", "SPDY/3.1")] {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    request
+}
+
+#[tokio::test]
+async fn webhooks_are_asked_before_a_connection_changes_its_protocol() {
+    let (served, hook) = (served(node().await).await, Hook::start().await);
+    let rules = json!({
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CONNECT"], "resources": ["pods/exec"]}],
+    });
+    configure(&served.server, "Mutating", &hook, &[("/container", rules.clone())]).await;
+    let mut client = served.client("http/1.1", Some(served.admin())).await;
+    let response = client.send(exec("broken")).await.unwrap();
+    assert_eq!(response.status(), 101, "the hook says in which container it runs");
+    let seen = hook.seen.lock().unwrap()[0].1.clone();
+    let options = json!({
+        "kind": "PodExecOptions", "apiVersion": "v1", "stdin": true, "container": "broken", "command": ["x"],
+    });
+    assert_eq!(
+        (&seen["object"], &seen["oldObject"], &seen["options"]),
+        (&options, &Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        (&seen["operation"], &seen["name"], &seen["subResource"], &seen["kind"]["kind"]),
+        (&json!("CONNECT"), &json!("p"), &json!("exec"), &json!("PodExecOptions"))
+    );
+
+    configure(&served.server, "Mutating", &hook, &[]).await;
+    configure(&served.server, "Validating", &hook, &[("/refuse", rules)]).await;
+    let mut client = served.client("http/1.1", Some(served.admin())).await;
+    let response = client.send(exec("c")).await.unwrap();
+    assert_eq!(response.headers()["warning"].to_str().unwrap(), "299 - \"take care\"");
+    let (code, refusal) = answer(response).await;
+    let message = "admission webhook \"h0.example.com\" denied the request: no way";
+    assert_eq!((code, refusal["message"].as_str().unwrap()), (409, message));
+}
+
 #[tokio::test]
 async fn a_refused_change_of_protocol_is_passed_on() {
     let served = served(node().await).await;
     let mut client = served.client("http/1.1", Some(served.admin())).await;
-    let mut request = request("POST", &format!("{POD}/exec?container=broken&command=x&stdin=1"), "");
-    for (name, value) in [("connection", "Upgrade"), ("upgrade", "SPDY/3.1")] {
-        request.headers_mut().insert(name, value.parse().unwrap());
-    }
-    let response = client.send(request).await.unwrap();
+    let response = client.send(exec("broken")).await.unwrap();
     assert_eq!(response.status(), 500);
     assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "container not found (\"broken\")");
 }

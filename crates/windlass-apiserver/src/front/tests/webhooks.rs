@@ -91,6 +91,11 @@ async fn reviewed(
             said["warnings"] = json!(["take care"]);
             said["status"] = json!({"message": "no way", "code": 409, "reason": "Mine"});
         }
+        "/container" => {
+            let patch = json!([{"op": "add", "path": "/container", "value": "c"}]);
+            (said["patch"], said["patchType"]) =
+                (json!(STANDARD.encode(patch.to_string())), json!("JSONPatch"));
+        }
         "/refuse-silently" => said["allowed"] = json!(false),
         "/bad-uid" => said["uid"] = json!("other"),
         "/hang" => tokio::time::sleep(Duration::from_secs(20)).await,
@@ -128,7 +133,7 @@ pub(super) async fn send(
 }
 
 /// Configures hooks at these paths, in this order, with these fields set.
-async fn configure(server: &ApiServer, kind: &str, hook: &Hook, paths: &[(&str, Value)]) {
+pub(super) async fn configure(server: &ApiServer, kind: &str, hook: &Hook, paths: &[(&str, Value)]) {
     let webhooks = paths.iter().enumerate().map(|(at, (path, more))| {
         let mut one = json!({
             "name": format!("h{at}.example.com"),
