@@ -236,6 +236,15 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
         }
         "/wrong-type" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"k": 5}}])),
         "/unknown-field" => patch(said, &json!([{"op": "add", "path": "/nosuch", "value": 5}])),
+        "/rename" => patch(said, &json!([{"op": "add", "path": "/metadata/name", "value": "renamed"}])),
+        "/unname" => patch(said, &json!([{"op": "remove", "path": "/metadata/name"}])),
+        "/generate" => patch(
+            said,
+            &json!([
+                {"op": "add", "path": "/metadata/name", "value": ""},
+                {"op": "add", "path": "/metadata/generateName", "value": "g-"},
+            ]),
+        ),
         "/container" => patch(said, &json!([{"op": "add", "path": "/container", "value": "other"}])),
         "/command" => patch(said, &json!([{"op": "add", "path": "/command", "value": ["id"]}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),

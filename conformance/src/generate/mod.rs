@@ -140,6 +140,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.connect-change", 30, admission::connect::changed),
     ("webhook.connect", 60, admission::connect::hooked),
     ("webhook.change", 80, admission::webhooks::changed),
+    ("webhook.rename", 40, admission::webhooks::renamed),
     ("webhook.answer", 80, admission::webhooks::answered),
     ("webhook.silent", 20, admission::webhooks::silent),
     ("webhook.want", 60, admission::webhooks::wanted),

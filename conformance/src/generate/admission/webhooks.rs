@@ -108,6 +108,28 @@ pub fn changed(rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
+/// A hook that gives objects other names. What is made by its path is stored there, whatever its name is then.
+pub fn renamed(rng: &mut Rng) -> Vec<Step> {
+    let path = rng.pick(&["/rename", "/rename", "/rename", "/unname", "/generate"]);
+    let mut steps = configured(Kind::Mutating, "m", vec![hook("names", path)]);
+    for step in writes(rng, 5) {
+        steps.push(step);
+        let name = rng.pick(&["a", "b", "renamed"]);
+        if rng.chance(50) {
+            steps.push(Step::new("GET", format!("{CONFIG_MAPS}/{name}")));
+        }
+    }
+    if rng.chance(30) {
+        let both = json!({"metadata": {"name": "a", "generateName": "g-"}});
+        steps.push(Step::with("POST", CONFIG_MAPS, both.clone()));
+        steps.push(Step::with("POST", CONFIG_MAPS, both));
+    }
+    steps.push(released(Kind::Mutating, "m"));
+    let left = writes(rng, 2);
+    steps.extend(left);
+    steps
+}
+
 /// Hooks that say something odd, or nothing.
 pub fn answered(rng: &mut Rng) -> Vec<Step> {
     const PATHS: [&str; 30] = [

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::Method;
 use serde_json::{Value, json};
 
 use super::object::{meta_mut, meta_str};
@@ -42,7 +43,13 @@ impl Server {
         let write = Write::new(Operation::Create, resource, None, dry_run);
         self.admit(call, write, &mut tree)?;
         self.confirm_no_escalation(call, resource, None, &tree)?;
-        self.name(resource, &mut tree, call.ids);
+        // The path of a POST names nothing, though custom kinds take one that does.
+        let asked = if call.request.method == Method::POST { "" } else { &call.target.name };
+        if asked.is_empty() {
+            self.name(resource, &mut tree, call.ids);
+        } else if meta_str(&tree, "name").is_empty() && !meta_str(&tree, "generateName").is_empty() {
+            return Err(Status::internal("metadata.name was not generated"));
+        }
         meta_str(&tree, "name").clone_into(&mut call.name);
         let fields = meta_mut(&mut tree);
         fields.insert("uid".into(), json!(uid(call.ids)));
@@ -63,11 +70,13 @@ impl Server {
         self.validate(call, write.of(&tree))?;
         self.foresee_write(call, resource, &tree)?;
         self.charge(call, write.of(&tree))?;
-        let (namespace, name) = (meta_str(&tree, "namespace").to_owned(), meta_str(&tree, "name").to_owned());
-        if self.store.get(&resource.storage, &namespace, &name).is_some() {
-            return Err(taken(resource, &tree));
+        let namespace = meta_str(&tree, "namespace").to_owned();
+        // Whatever admission made of its name, PUT and apply store it where they were told to.
+        let name = if asked.is_empty() { meta_str(&tree, "name") } else { asked }.to_owned();
+        if let Some(other) = self.store.get(&resource.storage, &namespace, &name) {
+            return Err(taken(resource, &tree, &self.load(resource, other)));
         }
-        let object = self.put(resource, None, tree, dry_run)?;
+        let object = self.put_as(resource, &name, None, tree, dry_run)?;
         if !dry_run {
             self.after_write(resource, &object, call)?;
         }
@@ -164,12 +173,15 @@ pub(super) fn verdict(resource: &Resource, tree: &Value, errors: Errors) -> Resu
     }
 }
 
-/// `409`; a name that the server could not find is told as such.
-fn taken(resource: &Resource, tree: &Value) -> Status {
+/// `409`. Whatever has a `generateName` is told that no name was found, whoever named it.
+fn taken(resource: &Resource, tree: &Value, other: &Value) -> Status {
     let mut status = Status::already_exists(&resource.group, &resource.plural, meta_str(tree, "name"));
-    let base = meta_str(tree, "generateName");
-    if !base.is_empty() && meta_str(tree, "name").len() == base.len().min(BASE_MAX) + SUFFIX {
+    if !meta_str(tree, "generateName").is_empty() {
         status.message.push_str(", the server was not able to generate a unique name for the object");
+        status = status.retry_after(1);
+    }
+    if other.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        status.message = format!("object is being deleted: {}", status.message);
     }
     status
 }

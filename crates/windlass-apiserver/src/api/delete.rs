@@ -318,7 +318,9 @@ fn set_collector_finalizers(tree: &mut Value, resource: &Resource, options: &Del
 /// `Status` of success, which names what is gone.
 fn gone(resource: &Resource, object: &Object) -> Value {
     let mut details = Map::new();
-    details.insert("name".into(), json!(object.name()));
+    // Admission may have renamed it on its way to where it was found.
+    let metadata: Value = serde_json::from_slice(object.metadata()).expect("stored metadata is JSON");
+    details.insert("name".into(), metadata["name"].clone());
     if !resource.group.is_empty() {
         details.insert("group".into(), json!(resource.group));
     }

@@ -18,8 +18,15 @@ impl Server {
         load(resource, object)
     }
 
-    /// A tree as it will be stored at `revision`.
+    /// A tree as it will be stored at `revision`, under its own name.
     pub(super) fn seal(&self, resource: &Resource, tree: Value, revision: u64) -> Result<Object> {
+        let name = meta_str(&tree, "name").to_owned();
+        self.seal_as(resource, &name, tree, revision)
+    }
+
+    /// The same under the name that it is asked for by: one that admission has renamed on its way keeps the place that its
+    /// writer meant.
+    fn seal_as(&self, resource: &Resource, name: &str, tree: Value, revision: u64) -> Result<Object> {
         let (tree, filled) = read_back(resource, tree);
         let mut tree = super::convert::to_storage(resource, tree);
         meta_mut(&mut tree).insert("resourceVersion".into(), json!(revision.to_string()));
@@ -38,7 +45,7 @@ impl Server {
         let fields = self.selectable(resource, &tree);
         let parts = Parts {
             namespace: str_at(&tree, &["metadata", "namespace"]),
-            name: str_at(&tree, &["metadata", "name"]),
+            name,
             uid: str_at(&tree, &["metadata", "uid"]),
             labels: pairs(at(&tree, &["metadata", "labels"])),
             fields: fields.iter().map(|(label, text)| (label.as_str(), text.as_str())).collect(),
@@ -64,6 +71,19 @@ impl Server {
         tree: Value,
         dry_run: bool,
     ) -> Result<Arc<Object>> {
+        let name = current.map_or_else(|| meta_str(&tree, "name"), |current| current.name()).to_owned();
+        self.put_as(resource, &name, current, tree, dry_run)
+    }
+
+    /// The same under the name that it is asked for by.
+    pub(super) fn put_as(
+        &mut self,
+        resource: &Resource,
+        name: &str,
+        current: Option<&Arc<Object>>,
+        tree: Value,
+        dry_run: bool,
+    ) -> Result<Arc<Object>> {
         // Over another object it is written under the old revision first, so that it can be compared; a commit stamps the
         // new one. What a dry run would create has no revision.
         let revision = match current {
@@ -71,7 +91,7 @@ impl Server {
             None if dry_run => 0,
             None => self.store.next_revision(),
         };
-        let object = self.seal(resource, tree, revision)?;
+        let object = self.seal_as(resource, name, tree, revision)?;
         if let Some(current) = current
             && object.body() == current.body()
             && !current.filled()
