@@ -171,6 +171,7 @@ fn converted(path: &str, object: &Value, asked: &Value) -> Value {
     let spec = &object["spec"];
     let text = |key: &str| spec[key].as_str().unwrap_or_default();
     out["spec"] = match text("address").split_once(':') {
+        Some((host, port)) if path == "/convert-exact" => json!({"host": host, "port": port}),
         Some((host, port)) => json!({"host": host, "port": port, "nosuch": "field"}),
         None => json!({"address": format!("{}:{}", text("host"), text("port"))}),
     };
@@ -245,6 +246,13 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
                 {"op": "add", "path": "/metadata/generateName", "value": "g-"},
             ]),
         ),
+        "/host" => {
+            let change = match object["spec"]["address"].is_string() {
+                true => json!({"op": "replace", "path": "/spec/address", "value": "x:9"}),
+                false => json!({"op": "add", "path": "/spec/host", "value": "x"}),
+            };
+            patch(said, &json!([change]));
+        }
         "/container" => patch(said, &json!([{"op": "add", "path": "/container", "value": "other"}])),
         "/command" => patch(said, &json!([{"op": "add", "path": "/command", "value": ["id"]}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),
@@ -279,7 +287,17 @@ fn told(asked: &Value) -> Value {
             let mut metadata: Vec<String> =
                 metadata.into_iter().filter(|key| key != "resourceVersion").collect();
             metadata.sort();
-            json!([map.keys().collect::<Vec<_>>(), metadata, object["metadata"]["labels"]])
+            // Of a custom object what it says, in whichever version.
+            let spec = match object["apiVersion"].as_str().is_some_and(|name| name.contains(".example.com/"))
+            {
+                true => json!([object["apiVersion"], sorted(&object["spec"])]),
+                false => Value::Null,
+            };
+            let mut names: Vec<&String> = map.keys().collect();
+            if !spec.is_null() {
+                names.sort();
+            }
+            json!([names, metadata, sorted(&object["metadata"]["labels"]), spec])
         }
     };
     let mut out = asked.clone();

@@ -9,7 +9,7 @@ use crate::sequence::Step;
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-fn things(version: &str) -> String {
+pub(super) fn things(version: &str) -> String {
     format!("/apis/{{id}}.example.com/{version}/namespaces/{{ns}}/things")
 }
 
@@ -41,7 +41,7 @@ fn definition(path: &str) -> Value {
     })
 }
 
-fn with(path: &str, steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn with(path: &str, steps: Vec<Step>) -> Vec<Step> {
     let mut out = vec![
         // Its body holds an address that is another one each time.
         Step::with("POST", DEFINITIONS, definition(path)).quiet(),
@@ -53,7 +53,7 @@ fn with(path: &str, steps: Vec<Step>) -> Vec<Step> {
     out
 }
 
-fn spec(rng: &mut Rng, version: &str) -> Value {
+pub(super) fn spec(rng: &mut Rng, version: &str) -> Value {
     match version {
         "v1" if rng.chance(20) => json!({"host": rng.pick(&["h", "i"]), "nosuch": "x"}),
         "v1" => json!({"host": rng.pick(&["h", "i"]), "port": rng.pick(&["1", "22"])}),
@@ -61,7 +61,7 @@ fn spec(rng: &mut Rng, version: &str) -> Value {
     }
 }
 
-fn thing(rng: &mut Rng, version: &str, name: &str) -> Value {
+pub(super) fn thing(rng: &mut Rng, version: &str, name: &str) -> Value {
     let mut tree = json!({
         "apiVersion": format!("{{id}}.example.com/{version}"), "kind": "Thing",
         "metadata": {"name": name}, "spec": spec(rng, version),

@@ -141,6 +141,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("webhook.connect", 60, admission::connect::hooked),
     ("webhook.change", 80, admission::webhooks::changed),
     ("webhook.rename", 40, admission::webhooks::renamed),
+    ("webhook.versions", 60, admission::versions::hooked),
+    ("policy.conversion", 40, admission::versions::judged),
     ("webhook.answer", 80, admission::webhooks::answered),
     ("webhook.silent", 20, admission::webhooks::silent),
     ("webhook.want", 60, admission::webhooks::wanted),

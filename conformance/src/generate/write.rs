@@ -435,6 +435,10 @@ pub fn finalizers(rng: &mut Rng) -> Vec<Step> {
     let mut body = kind.plain("a");
     mutate::set(&mut body, "/metadata/finalizers", json!(["x/a", "x/b"]));
     let mut steps = vec![post(kind, body), Step::new("DELETE", kind.item("a"))];
+    if rng.chance(30) {
+        // The name is not free before the object is gone.
+        steps.push(post(kind, kind.plain("a")));
+    }
     for _ in 0..3 {
         let value = match rng.below(5) {
             0 => json!(["x/a"]),

@@ -74,7 +74,7 @@ fn connections(rng: &mut Rng, count: usize) -> Vec<Step> {
         let container = rng.pick(&["", "&container=c", "&container=x"]);
         let flags =
             rng.pick(&["", "&stdin=true", "&stdout=1&stderr=true", "&tty=true&stdin=false&stdout=yes"]);
-        let path = match rng.below(10) {
+        let path = match rng.below(9) {
             0..=3 => {
                 let command =
                     rng.pick(&["", "command=ls", "command=ls&command=-l", "command=sh&command=-c&command="]);
@@ -89,14 +89,13 @@ fn connections(rng: &mut Rng, count: usize) -> Vec<Step> {
                 let rest = rng.pick(&["", "/", "/a/b", "/a%20b/c/", "//a", "/a?path=/b"]);
                 format!("{PODS}/{}/proxy{rest}", rng.pick(&["p", "http:p:80", "p:80", "nothing"]))
             }
-            8 => {
+            _ => {
                 let rest = rng.pick(&["/", "/a", "/a/?b=c"]);
                 format!(
                     "/api/v1/namespaces/{{ns}}/services/{}/proxy{rest}",
                     rng.pick(&["s", "s:80", "nothing"])
                 )
             }
-            _ => format!("/api/v1/namespaces/{{ns}}-no/pods/p/exec?command=ls{flags}"),
         };
         let dry_run =
             if rng.chance(8) { if path.contains('?') { "&dryRun=All" } else { "?dryRun=All" } } else { "" };

@@ -9,6 +9,7 @@ pub mod parts;
 pub mod policies;
 mod pool;
 pub mod refused;
+pub mod versions;
 pub mod webhooks;
 
 use serde_json::{Value, json};

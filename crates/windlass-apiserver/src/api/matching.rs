@@ -4,7 +4,6 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use super::convert::between;
 use super::object::meta_str;
 use super::registry::Resource;
 use super::server::{Call, Server};
@@ -57,40 +56,6 @@ pub(super) enum Match {
     In(Arc<Resource>),
 }
 
-/// A write as somebody sees it who wants another version of the same resource.
-pub(super) struct Shown {
-    resource: Arc<Resource>,
-    object: Option<Value>,
-    old: Option<Value>,
-}
-
-impl Shown {
-    pub fn new(write: Write<'_>, resource: &Arc<Resource>) -> Shown {
-        // What stands for a part of the resource is the same for all versions.
-        let convert = |object: &Value| match write.is_whole() {
-            true => between(write.resource, resource, object.clone()),
-            false => object.clone(),
-        };
-        Shown { resource: resource.clone(), object: write.object.map(convert), old: write.old.map(convert) }
-    }
-
-    /// The write as it is shown.
-    pub fn write<'a>(&'a self, write: Write<'a>) -> Write<'a> {
-        let shape = if write.is_whole() { &*self.resource } else { write.shape };
-        let (object, old) = (self.object.as_ref(), self.old.as_ref());
-        let asked = Some((write.resource, write.shape));
-        Write { resource: &self.resource, shape, object, old, asked, ..write }
-    }
-
-    /// What was made of the object, in the version that was asked for.
-    pub fn returned(&self, write: Write<'_>, object: Value) -> Value {
-        match write.is_whole() {
-            true => between(&self.resource, write.resource, object),
-            false => object,
-        }
-    }
-}
-
 /// Whether an entry of a rule names a resource: `pods`, `pods/status`, `pods/*`, `*/status`, `*` or `*/*`.
 fn names(entry: &Value, plural: &str, subresource: &str) -> bool {
     let entry = entry.as_str().unwrap_or_default();
@@ -111,8 +76,7 @@ impl Server {
         if has_rule(rules, write, subresource, name) {
             return Match::Asked;
         }
-        // A webhook that converts would have to be asked first.
-        if is_exact || super::conversion::by_webhook(write.resource) {
+        if is_exact {
             return Match::Not;
         }
         let is_other = |other: &&Arc<Resource>| {

@@ -47,6 +47,7 @@ mod route;
 mod scale;
 mod server;
 mod shape;
+mod shown;
 mod token;
 mod update;
 mod user;

@@ -61,13 +61,12 @@ impl Known {
         for Answered { question, reply } in answers {
             let Some((target, objects)) = review::asked(question) else { continue };
             for (object, converted) in objects.iter().zip(review::read(question, objects, reply)) {
-                let converted = converted.map(|tree| pruned(definition, tree));
                 // What is read and written back as it was is stored as it was.
                 if let Ok(tree) = &converted
                     && !version(definition, target).is_some_and(|version| version.storage)
                 {
                     let source = object["apiVersion"].as_str().unwrap_or_default();
-                    known.insert(key(source, tree), Ok(object.clone()));
+                    known.insert(key(source, &pruned(definition, tree.clone())), Ok(object.clone()));
                 }
                 known.insert(key(target, object), converted);
             }
@@ -93,6 +92,15 @@ pub struct Wanted {
 enum Outlook {
     Clear,
     Missing(Vec<Value>),
+}
+
+/// What became of a conversion.
+pub(super) enum Converted {
+    Tree(Value),
+    /// Why there is none.
+    Failed(String),
+    /// It has to be asked for first.
+    Asking,
 }
 
 /// How a resource is converted, if a webhook does it.
@@ -161,7 +169,10 @@ fn settled(definition: &Definition, tree: Value) -> Value {
 /// server looks at an object for itself, such as for its finalizers, without asking anybody.
 pub(super) fn read(resource: &Resource, tree: Value) -> Value {
     match webhook(resource) {
-        Some((definition, known, _)) => converted(known, settled(definition, tree), &resource.api_version()),
+        Some((definition, known, _)) => {
+            let tree = settled(definition, tree);
+            kept(definition, known, tree, &resource.api_version())
+        }
         None => tree,
     }
 }
@@ -169,15 +180,21 @@ pub(super) fn read(resource: &Resource, tree: Value) -> Value {
 /// A tree in the version in which it is stored, where a webhook converts it.
 pub(super) fn write(resource: &Resource, tree: Value) -> Value {
     match webhook(resource) {
-        Some((_, known, _)) => converted(known, tree, &resource.storage_api_version),
+        Some((definition, known, _)) => kept(definition, known, tree, &resource.storage_api_version),
         None => tree,
     }
 }
 
-fn converted(known: &Known, mut tree: Value, target: &str) -> Value {
-    if tree["apiVersion"] == target {
-        return tree;
+/// A tree in another version, with the fields that this one knows.
+fn kept(definition: &Definition, known: &Known, tree: Value, target: &str) -> Value {
+    match tree["apiVersion"] == target {
+        true => tree,
+        false => pruned(definition, converted(known, tree, target)),
     }
+}
+
+/// A tree in another version, as the webhook made it.
+fn converted(known: &Known, mut tree: Value, target: &str) -> Value {
     let Some(Ok(converted)) = known.find(target, &tree) else {
         tree["apiVersion"] = json!(target);
         return tree;
@@ -278,6 +295,29 @@ impl Server {
         let stored = [Arc::new(self.seal(resource, tree.clone(), self.store.revision())?)];
         self.foresee(call, resource, &stored)?;
         self.foresee_fields(call, resource, &stored)
+    }
+
+    /// A tree in another version of its resource, with all that the webhook made of it: who looks at a write sees also
+    /// what will not be kept.
+    pub(super) fn converted(
+        &self,
+        call: &mut Call<'_>,
+        resource: &Resource,
+        target: &str,
+        tree: &Value,
+    ) -> Converted {
+        let Some((_, known, _)) = webhook(resource) else { return Converted::Tree(tree.clone()) };
+        match known.find(target, tree) {
+            _ if tree["apiVersion"] == target => Converted::Tree(tree.clone()),
+            Some(Ok(_)) => Converted::Tree(converted(known, tree.clone(), target)),
+            Some(Err(why)) => Converted::Failed(why.clone()),
+            None => {
+                let (resource, objects) = (Arc::new(resource.clone()), vec![tree.clone()]);
+                let wanted = Wanted { resource, target: target.to_owned(), objects };
+                call.asking.push(self.conversion(&wanted));
+                Converted::Asking
+            }
+        }
     }
 
     fn ask(

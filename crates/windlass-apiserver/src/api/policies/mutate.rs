@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use super::compiled::{Mutation, Policy};
 use super::{Server, seen};
 use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold};
-use crate::api::matching::{Asking, Shown};
+use crate::api::matching::Asking;
 use crate::api::object::meta_str;
 use crate::api::registry::Resource;
 use crate::api::server::Call;
-use crate::api::webhooks::Write;
+use crate::api::shown::{Seen, Unshown};
+use crate::api::webhooks::{Operation, Write};
 use crate::crd::{Answer, Evaluator, Given, OutOfBudget};
 use crate::json::str_at;
 use crate::managed;
@@ -86,10 +87,12 @@ impl Server {
             false => return Ok(applied),
         };
         let mut faults = Vec::new();
-        let invocations = self.invocations(call, write.of(tree), &policies, &mut faults);
+        let invocations = self.invocations(call, write.of(tree), &policies, &mut faults)?;
+        let mut seen = Seen::default();
         for invocation in &invocations {
-            let Invocation { policy, .. } = *invocation;
-            match self.meets_conditions(call, write.of(tree), invocation) {
+            let Invocation { policy, sees, .. } = invocation;
+            self.turn(call, write, tree, &mut seen, sees.as_ref()).map_err(unconverted)?;
+            match self.meets_conditions(call, seen.write(write.of(tree)), invocation) {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(why) => {
@@ -102,9 +105,9 @@ impl Server {
                 continue;
             }
             for mutation in &policy.mutations {
-                match self.mutation(call, write, invocation, mutation, tree) {
+                match self.mutation(call, seen.write(write.of(tree)), invocation, mutation) {
                     Ok(changed) => {
-                        *tree = changed;
+                        seen.put(tree, changed);
                         applied.is_any = true;
                     }
                     Err(Failure::Policy(why)) => faults.push(fault(invocation, why)),
@@ -115,17 +118,18 @@ impl Server {
                 applied.again.push(key);
             }
         }
+        self.turn(call, write, tree, &mut seen, None).map_err(unconverted)?;
         faults.retain(|fault| fault.policy.fails());
         if faults.is_empty() { Ok(applied) } else { Err(refused(call, write.of(tree), &faults)) }
     }
 
     fn invocations<'p>(
         &self,
-        call: &Call<'_>,
+        call: &mut Call<'_>,
         write: Write<'_>,
         policies: &'p [Arc<Policy>],
         faults: &mut Vec<Fault<'p>>,
-    ) -> Vec<Invocation<'p>> {
+    ) -> status::Result<Vec<Invocation<'p>>> {
         let mut out = Vec::new();
         for policy in policies {
             let (sees, bound) = match self.bindings_of(policy, call, write) {
@@ -137,6 +141,15 @@ impl Server {
                 }
             };
             for (binding, params) in bound {
+                match sees.as_ref().map(|other| self.show(call, write, other)).transpose() {
+                    Ok(_) => {}
+                    Err(Unshown::Asking) => return Err(Status::put_aside()),
+                    Err(Unshown::Failed(why)) => {
+                        let why = format!("failed to configure policy: {why}");
+                        faults.push(Fault { policy, binding: None, why, reason: "" });
+                        continue;
+                    }
+                }
                 let binding = meta_str(binding, "name");
                 match params {
                     Ok(all) => out.extend(all.into_iter().map(|params| {
@@ -151,7 +164,7 @@ impl Server {
                 }
             }
         }
-        out
+        Ok(out)
     }
 
     fn meets_conditions(
@@ -164,8 +177,6 @@ impl Server {
         if policy.conditions.is_empty() {
             return Ok(true);
         }
-        let shown = invocation.sees.as_ref().map(|other| Shown::new(write, other));
-        let write = shown.as_ref().map_or(write, |shown| shown.write(write));
         let (request, asking) = (seen(self.request(call, write)), Asking::new(self, call, write));
         let given = Given {
             object: write.object.unwrap_or(&Value::Null),
@@ -189,11 +200,7 @@ impl Server {
         write: Write<'_>,
         invocation: &Invocation<'_>,
         mutation: &Mutation,
-        tree: &Value,
     ) -> Result<Value, Failure> {
-        let own = write.of(tree);
-        let shown = invocation.sees.as_ref().map(|other| Shown::new(own, other));
-        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
         let (resource, tree) = (write.shape, write.object.unwrap_or(&Value::Null));
         let (request, asking) = (seen(self.request(call, write)), Asking::new(self, call, write));
         let namespace = self.namespace_object(call, write).map_err(Failure::Request)?;
@@ -210,6 +217,14 @@ impl Server {
         let answer = evaluator.run(expression).map_err(|OutOfBudget| OUT_OF_BUDGET.to_owned())??;
         let internal = |why: &str| Status::internal(why);
         let changed = match answer {
+            // The options of connections are in no schema.
+            Answer::Object(_) if write.operation == Operation::Connect => {
+                let Resource { group, version, kind, .. } = resource;
+                let what = format!("no corresponding type for {group}/{version}, Kind={kind}");
+                let why =
+                    format!("error applying patch: failed to convert patch object to typed object: {what}");
+                return Err(Failure::Policy(why));
+            }
             Answer::Object(config) => {
                 let mut config = config?;
                 (config["apiVersion"], config["kind"]) =
@@ -225,7 +240,7 @@ impl Server {
                     Ok(()) => changed,
                     // A test that fails says that there is nothing to do.
                     Err(PatchError::Rejected(why)) if why.contains("test failed") => {
-                        return Ok(own.object.cloned().unwrap_or_default());
+                        return Ok(tree.clone());
                     }
                     Err(why) => return Err(Failure::Policy(format!("JSON Patch: {why}"))),
                 }
@@ -239,12 +254,12 @@ impl Server {
             let why = format!("strict decoding error: {}", all.join(", "));
             return Err(Failure::Request(Status::internal(&why)));
         }
-        let changed = conformed.map_err(Failure::Request)?;
-        Ok(match &shown {
-            Some(shown) => shown.returned(own, changed),
-            None => changed,
-        })
+        conformed.map_err(Failure::Request)
     }
+}
+
+fn unconverted(unshown: Unshown) -> Status {
+    unshown.end(|why| Status::internal(&format!("failed to convert object: {why}")))
 }
 
 fn fault<'p>(invocation: &Invocation<'p>, why: String) -> Fault<'p> {

@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::compiled::{Annotation, Policy, Validation};
 use super::{Server, seen};
 use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold, run};
-use crate::api::matching::{Asking, Shown, list};
+use crate::api::matching::{Asking, list};
 use crate::api::object::meta_str;
 use crate::api::server::Call;
+use crate::api::shown::Unshown;
 use crate::api::webhooks::Write;
 use crate::crd::{Answer, Evaluator, Given, OutOfBudget};
 use crate::status::{self, Status};
@@ -62,9 +63,7 @@ pub(super) fn judge(
                 continue;
             }
         };
-        let shown = sees.map(|other| Shown::new(own, &other));
-        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
-        let mut request = None;
+        let (mut shown, mut request) = (None, None);
         for (binding, params) in bound {
             let (name, spec) = (meta_str(binding, "name"), &binding["spec"]);
             let params = match params {
@@ -77,6 +76,22 @@ pub(super) fn judge(
                     continue;
                 }
             };
+            if let (Some(other), None, false) = (&sees, &shown, params.is_empty()) {
+                shown = match server.show(call, own, other) {
+                    Ok(shown) => Some(shown),
+                    Err(Unshown::Asking) => return Err(Status::put_aside()),
+                    Err(Unshown::Failed(why)) => {
+                        if policy.fails() {
+                            let why = format!(
+                                "failed to configure binding: failed to convert object version: {why}"
+                            );
+                            refuse(policy, Some(name), Denied::error(why));
+                        }
+                        continue;
+                    }
+                };
+            }
+            let write = shown.as_ref().map_or(own, |shown| shown.write(own));
             let request = request.get_or_insert_with(|| seen(server.request(call, write)));
             let namespace = server.namespace_object(call, write)?;
             let asking = Asking::new(server, call, write);

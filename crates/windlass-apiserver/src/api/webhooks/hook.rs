@@ -121,11 +121,13 @@ impl Hook {
         }
     }
 
-    /// Whether it wants to be asked about this object. Where nobody can tell, its failure policy decides.
+    /// Whether its selectors choose this object.
+    pub fn selects(&self, server: &Server, call: &Call<'_>, write: Write<'_>) -> Result<bool> {
+        server.is_selected(&self.namespace_selector, &self.object_selector, call, write)
+    }
+
+    /// Whether its conditions hold. Where nobody can tell, its failure policy decides.
     pub fn wants(&self, server: &Server, call: &Call<'_>, write: Write<'_>) -> Result<bool> {
-        if !server.is_selected(&self.namespace_selector, &self.object_selector, call, write)? {
-            return Ok(false);
-        }
         if self.conditions.is_empty() {
             return Ok(true);
         }

@@ -11,7 +11,8 @@
 //! exactly the question that was asked: if the object was changed by somebody else meanwhile, the question is another one, and
 //! is asked again.
 //!
-//! Not here: rules that name another version of a custom kind that a webhook converts.
+//! A hook whose rules name another version of the resource sees the object in that version (`shown`): where a webhook
+//! converts it, that one is asked first, in the same way.
 
 mod hook;
 mod question;
@@ -21,11 +22,12 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use super::create::uid;
-use super::matching::{Match, Shown};
+use super::matching::Match;
 use super::object::meta_str;
 use super::policies::Applied;
 use super::registry::Resource;
 use super::server::{Call, Server};
+use super::shown::Seen;
 use crate::status::{Result, Status};
 use crate::store::Kind;
 
@@ -185,11 +187,12 @@ impl Server {
             // Somebody else changed it since.
             again.clone_from(asked);
         }
+        let mut seen = Seen::default();
         for (at, hook) in hooks.iter().enumerate() {
             if *is_second && !again[at] {
                 continue;
             }
-            let changed = self.ask_hook(call, write, hook, tree)?;
+            let changed = self.ask_hook(call, write, hook, tree, &mut seen)?;
             if changed == Some(true) {
                 // Who was asked before is asked once more, if it wants to be.
                 *has_changed = true;
@@ -197,6 +200,8 @@ impl Server {
             }
             asked[at] |= changed.is_some() && hook.reinvoked;
         }
+        let failed = |why: &str| Status::new(500, "", why.to_owned());
+        self.turn(call, write, tree, &mut seen, None).map_err(|unshown| unshown.end(failed))?;
         *left = (!hooks.is_empty()).then(|| tree.clone());
         Ok(())
     }
@@ -208,10 +213,14 @@ impl Server {
         write: Write<'_>,
         hook: &Hook,
         tree: &mut Value,
+        seen: &mut Seen,
     ) -> Result<Option<bool>> {
-        let own = write.of(tree);
-        let shown = hook.sees.as_ref().map(|other| Shown::new(own, other));
-        let write = shown.as_ref().map_or(own, |shown| shown.write(own));
+        if !hook.selects(self, call, seen.write(write.of(tree)))? {
+            return Ok(None);
+        }
+        let failed = |why: &str| Status::internal(&Status::internal(why).message);
+        self.turn(call, write, tree, seen, hook.sees.as_ref()).map_err(|unshown| unshown.end(failed))?;
+        let write = seen.write(write.of(tree));
         if !hook.wants(self, call, write)? {
             return Ok(None);
         }
@@ -231,12 +240,8 @@ impl Server {
         crate::patch::json_patch(&mut changed, &patch).map_err(failed)?;
         let failed = |why: &str| Status::internal(why);
         let changed = super::decode::conform_or(write.shape, changed, &mut Vec::new(), failed)?;
-        let changed = match &shown {
-            Some(shown) => shown.returned(own, changed),
-            None => changed,
-        };
-        let differs = changed != *tree;
-        *tree = changed;
+        let differs = write.object != Some(&changed);
+        seen.put(tree, changed);
         Ok(Some(differs))
     }
 
@@ -246,7 +251,11 @@ impl Server {
         let mut answers = Vec::new();
         let own = write;
         for hook in self.hooks(&VALIDATING, call, write) {
-            let shown = hook.sees.as_ref().map(|other| Shown::new(own, other));
+            if !hook.selects(self, call, own)? {
+                continue;
+            }
+            let shown = hook.sees.as_ref().map(|other| self.show(call, own, other)).transpose();
+            let shown = shown.map_err(|unshown| unshown.end(Status::internal))?;
             let write = shown.as_ref().map_or(own, |shown| shown.write(own));
             if !hook.wants(self, call, write)? {
                 continue;
