@@ -11,7 +11,7 @@ use crate::sequence::{Step, Until};
 const API: &str = "/apis/rbac.authorization.k8s.io/v1";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
 const SELF: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 const VERBS: [&str; 9] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];
@@ -73,22 +73,22 @@ fn subject(rng: &mut Rng, local: bool) -> Value {
     }
 }
 
-fn role(name: &str, rules: Value) -> Value {
+pub(super) fn role(name: &str, rules: Value) -> Value {
     json!({"metadata": {"name": name}, "rules": rules})
 }
 
-fn binding(name: &str, kind: &str, role: &str, subjects: Value) -> Value {
+pub(super) fn binding(name: &str, kind: &str, role: &str, subjects: Value) -> Value {
     json!({
         "metadata": {"name": name}, "subjects": subjects,
         "roleRef": {"apiGroup": GROUP, "kind": kind, "name": role},
     })
 }
 
-fn here(plural: &str) -> String {
+pub(super) fn here(plural: &str) -> String {
     format!("{API}/namespaces/{{ns}}/{plural}")
 }
 
-fn everywhere(plural: &str) -> String {
+pub(super) fn everywhere(plural: &str) -> String {
     format!("{API}/{plural}")
 }
 
@@ -124,7 +124,7 @@ fn policy(rng: &mut Rng) -> Vec<Step> {
 }
 
 /// What comes after is asked when the server knows what came before.
-fn settled(mark: &str) -> Vec<Step> {
+pub(super) fn settled(mark: &str) -> Vec<Step> {
     let rules = || json!([{"verbs": ["mark"], "apiGroups": [""], "resources": ["marks"]}]);
     let subjects = |who: &str| json!([{"kind": "User", "apiGroup": GROUP, "name": who}]);
     let (all, local) = (format!("{{id}}-{mark}-all"), format!("{{id}}-{mark}-local"));

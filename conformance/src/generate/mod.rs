@@ -132,6 +132,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.params", 60, admission::policies::parametrized),
     ("policy.refused", 60, admission::refused::policies),
     ("policy.bindings", 20, admission::refused::bindings),
+    ("policy.rights", 50, admission::rights::written),
     ("policy.change", 80, admission::mutations::changed),
     ("policy.change-refused", 25, admission::mutations::refused),
     ("policy.parts", 40, admission::parts::parts),

@@ -9,6 +9,7 @@ pub mod parts;
 pub mod policies;
 mod pool;
 pub mod refused;
+pub mod rights;
 pub mod versions;
 pub mod webhooks;
 

@@ -55,6 +55,7 @@ impl Server {
         fields.insert("uid".into(), json!(uid(call.ids)));
         fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
         self.prepare_create(call, resource, &mut tree)?;
+        self.confirm_params(call, resource, None, &tree)?;
         // Such a name could not be asked for again: it is refused whatever the kind says of names.
         let faults = names::path_segment(meta_str(&tree, "name"));
         if let Some(fault) = faults.first() {

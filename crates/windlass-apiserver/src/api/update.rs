@@ -81,6 +81,7 @@ impl Server {
         self.check_revision(resource, old, &mut tree)?;
         restore(resource, &call.target.subresource, old, &mut tree);
         self.prepare_update(call, resource, old, &mut tree)?;
+        self.confirm_params(call, resource, Some(old), &tree)?;
         managed::settle(old, &mut tree);
         self.validate(call, write.of(&tree))?;
         self.foresee_write(call, resource, &tree)?;

@@ -201,7 +201,7 @@ impl Server {
 
 const CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 
-fn is_master(user: &User) -> bool {
+pub(super) fn is_master(user: &User) -> bool {
     user.groups.iter().any(|group| group == MASTERS)
 }
 

@@ -12,6 +12,7 @@
 mod compiled;
 mod mutate;
 mod params;
+mod rights;
 mod validate;
 
 use std::sync::{Arc, LazyLock};
