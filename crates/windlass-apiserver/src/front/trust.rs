@@ -1,6 +1,6 @@
 //! Whose certificates are good enough for connections that this server makes.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -31,6 +31,23 @@ pub(super) fn anyone() -> Arc<ClientConfig> {
     client(None, None).expect("a configuration without certificates has none that could be wrong")
 }
 
+/// Connections to whoever has a certificate that this machine trusts, if it trusts any. The certificates are read when they
+/// are first wanted, and once: where `SSL_CERT_FILE` or `SSL_CERT_DIR` say, as Go does, or where the system keeps them.
+pub(super) fn system() -> Option<Arc<ClientConfig>> {
+    static SYSTEM: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
+        let found = rustls_native_certs::load_native_certs();
+        for error in &found.errors {
+            tracing::warn!(%error, "certificates of this machine could not be read");
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(found.certs.iter().cloned());
+        let verifier = listed(found.certs, roots, &provider).ok()?;
+        configured(provider, verifier, None).ok()
+    });
+    SYSTEM.clone()
+}
+
 /// Connections to whoever has a certificate of `authority`, showing `certificate` (certificate and key).
 pub(super) fn client(
     certificate: Option<(&str, &str)>,
@@ -45,12 +62,27 @@ pub(super) fn client(
             for certificate in &listed {
                 roots.add(certificate.clone())?;
             }
-            let roots = Arc::new(roots);
-            let issued = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build()?;
-            Arc::new(Listed { listed, issued })
+            self::listed(listed, roots, &provider)?
         }
         None => Arc::new(Anyone(provider.clone())),
     };
+    configured(provider, verifier, certificate)
+}
+
+fn listed(
+    listed: Vec<CertificateDer<'static>>,
+    roots: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+    Ok(Arc::new(Listed { listed, issued: builder.build()? }))
+}
+
+fn configured(
+    provider: Arc<CryptoProvider>,
+    verifier: Arc<dyn ServerCertVerifier>,
+    certificate: Option<(&str, &str)>,
+) -> Result<Arc<ClientConfig>, Error> {
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()

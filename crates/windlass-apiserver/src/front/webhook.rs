@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use rustls::CertificateError;
 use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
@@ -50,11 +51,15 @@ impl Relaying {
     async fn post(&self, there: &Where<'_>, question: &Question) -> Result<http::Response<Bytes>, String> {
         let dialed = |error| format!("dial tcp {}:{}: {}", there.host, there.port, words(&error));
         let io = self.dialer_of().dial(Peer::Program, there.host, there.port).await.map_err(dialed)?;
-        let unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
-        let config = trust::client(None, Some(&question.authority)).map_err(|_| unknown.to_owned())?;
+        let unverified = |why: &str| format!("tls: failed to verify certificate: {why}");
+        let config = match question.authority.as_str() {
+            "" => tokio::task::spawn_blocking(trust::system).await.ok().flatten(),
+            authority => trust::client(None, Some(authority)).ok(),
+        };
+        let config = config.ok_or_else(|| unverified(UNKNOWN))?;
         let name = ServerName::try_from(there.name.clone()).map_err(|error| error.to_string())?;
         let tls = TlsConnector::from(config).connect(name, io).await;
-        let tls = tls.map_err(|error| format!("tls: failed to verify certificate: {error}"))?;
+        let tls = tls.map_err(|error| unverified(&untrusted(&error)))?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(tls)).await.map_err(|error| error.to_string())?;
         let _driving = Driving(tokio::spawn(async move {
@@ -69,6 +74,20 @@ impl Relaying {
         let (parts, body) = response.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| error.to_string())?;
         Ok(http::Response::from_parts(parts, body.to_bytes()))
+    }
+}
+
+/// What Go says of a certificate that nobody has signed whom it knows.
+const UNKNOWN: &str = "x509: certificate signed by unknown authority";
+
+/// Why a certificate was not good enough.
+fn untrusted(error: &std::io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::Other(_),
+        )) => UNKNOWN.to_owned(),
+        _ => error.to_string(),
     }
 }
 
