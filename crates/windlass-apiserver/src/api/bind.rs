@@ -27,6 +27,7 @@ impl Server {
             meta::wipe_system_fields(&mut binding);
         }
         place(&mut binding, &pods, &call.target.namespace)?;
+        self.own(call, &bindings, &options, None, &mut binding);
         let written = call.target.resource.clone();
         let write = Write::new(Operation::Create, &written, None, options.dry_run).shaped(&bindings);
         self.admit(call, write, &mut binding)?;

@@ -58,8 +58,11 @@ impl Server {
         let keys: Vec<&str> = paths.spec.iter().map(String::as_str).collect();
         let replicas = [managed::ReplicasPath { api_version: &api_version, path: Some(&keys) }];
         let owned = managed::to_scale(&parent, &replicas).map_err(internal)?;
+        let plain = before.clone();
         let mut before = before;
-        meta_mut(&mut before).insert("managedFields".into(), Value::Array(owned));
+        if !owned.is_empty() {
+            meta_mut(&mut before).insert("managedFields".into(), Value::Array(owned));
+        }
         let mut scale = self.written(call, &resource, &before, &options)?;
         let scales = scale_resource();
         let write = Write::new(Operation::Update, &resource, Some(&before), options.dry_run).shaped(&scales);
@@ -77,7 +80,9 @@ impl Server {
         {
             meta.insert("resourceVersion".into(), revision);
         }
-        self.validate(call, write.of(&scale))?;
+        // Whoever judges it is shown the objects behind them.
+        let after = to_scale(&tree, &paths)?;
+        self.validate(call, Write { old: Some(&plain), ..write }.of(&after))?;
         // The object behind it is nobody else's business.
         call.hooked = false;
         let object = self.replace(call, &resource, &current, &old, tree, options.dry_run)?;
