@@ -253,6 +253,7 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
             };
             patch(said, &json!([change]));
         }
+        "/replicas" => patch(said, &json!([{"op": "add", "path": "/spec/replicas", "value": 5}])),
         "/container" => patch(said, &json!([{"op": "add", "path": "/container", "value": "other"}])),
         "/command" => patch(said, &json!([{"op": "add", "path": "/command", "value": ["id"]}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),

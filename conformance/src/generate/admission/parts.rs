@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::webhooks::{Kind, configured, hook, released};
 use super::{binding, forgotten, here, known, policy};
 use crate::rng::Rng;
 use crate::sequence::Step;
@@ -37,8 +38,8 @@ fn telling(rng: &mut Rng, rules: Value, match_policy: &str) -> Vec<Step> {
     vec![policy("p", spec), binding("p", json!({"validationActions": [action]}))]
 }
 
-/// Scales, Bindings, Evictions and TokenRequests.
-pub fn parts(rng: &mut Rng) -> Vec<Step> {
+/// A Deployment, a pod and an account.
+fn prepared() -> Vec<Step> {
     let containers = json!([{"name": "c", "image": "i"}]);
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers}});
     let deployment = json!({
@@ -47,28 +48,44 @@ pub fn parts(rng: &mut Rng) -> Vec<Step> {
     });
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}});
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "s"}});
-    let mut steps = vec![
+    vec![
         Step::with("POST", DEPLOYMENTS, deployment).quiet(),
         Step::with("POST", PODS, pod).quiet(),
         Step::with("POST", "/api/v1/namespaces/{ns}/serviceaccounts", account).quiet(),
-    ];
-    let resources: [&[&str]; 4] = [
+    ]
+}
+
+fn rule(rng: &mut Rng) -> Value {
+    let resources: [&[&str]; 5] = [
         &["*/*"],
+        &["deployments/status", "pods/status", "*/scale"],
         &["deployments/scale", "pods/binding"],
         &["pods/*", "serviceaccounts/*", "deployments/*"],
         &["*/scale", "*/eviction", "*/token"],
     ];
     let operations: [&[&str]; 3] = [&["*"], &["CREATE"], &["UPDATE"]];
-    let rule = json!({
+    json!({
         "apiGroups": ["*"], "apiVersions": ["*"], "resources": rng.pick(&resources), "operations": rng.pick(&operations),
-    });
-    steps.extend(telling(rng, json!([rule]), "Equivalent"));
-    known(&mut steps);
-    for _ in 0..3 {
+        "scope": "Namespaced",
+    })
+}
+
+fn requests(rng: &mut Rng, count: usize) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..count {
         let query = rng.pick(&["", "?dryRun=All"]);
         let scale = format!("{DEPLOYMENTS}/d/scale");
-        steps.push(match rng.below(6) {
-            0 => Step::patch("merge", format!("{scale}{query}"), json!({"spec": {"replicas": rng.below(4)}})),
+        steps.push(match rng.below(9) {
+            6 => {
+                let status = json!({"status": {"replicas": rng.below(4), "observedGeneration": 1}});
+                Step::patch("merge", format!("{DEPLOYMENTS}/d/status{query}"), status)
+            }
+            7 => {
+                let metadata = json!({"labels": {"x": "y"}});
+                let status = json!({"status": {"phase": rng.pick(&["Running", "Failed"])}, "metadata": metadata});
+                Step::patch("merge", format!("{PODS}/p/status{query}"), status)
+            }
+            0 | 8 => Step::patch("merge", format!("{scale}{query}"), json!({"spec": {"replicas": rng.below(4)}})),
             1 => {
                 let metadata = json!({"name": "d", "namespace": "{ns}"});
                 let body = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": 2}});
@@ -91,7 +108,52 @@ pub fn parts(rng: &mut Rng) -> Vec<Step> {
             }
         });
     }
+    steps
+}
+
+/// Policies about Scales, Bindings, Evictions, TokenRequests and statuses.
+pub fn parts(rng: &mut Rng) -> Vec<Step> {
+    let mut steps = prepared();
+    let rules = json!([rule(rng)]);
+    steps.extend(telling(rng, rules, "Equivalent"));
+    known(&mut steps);
+    steps.extend(requests(rng, 3));
     forgotten(&mut steps, &["p"]);
+    steps
+}
+
+/// Webhooks about the same.
+pub fn hooked(rng: &mut Rng) -> Vec<Step> {
+    let kind = if rng.chance(60) { Kind::Mutating } else { Kind::Validating };
+    let path =
+        rng.pick(&["/warn-told", "/warn-told", "/label", "/replicas", "/tell", "/deny-message", "/data"]);
+    let mut asked = hook("asked", path);
+    asked["rules"] = json!([rule(rng)]);
+    if rng.chance(30) {
+        asked["objectSelector"] = json!({});
+    }
+    if rng.chance(30) {
+        let condition = rng.pick(&[
+            "has(request.subResource) && request.subResource == 'scale'",
+            "object.kind == 'Scale' || object.kind == 'Binding'",
+            "oldObject != null",
+            "object.spec.replicas > 1",
+        ]);
+        asked["matchConditions"] = json!([{"name": "c", "expression": condition}]);
+    }
+    if rng.chance(20) {
+        asked["failurePolicy"] = json!("Ignore");
+    }
+    let mut hooks = vec![asked];
+    if kind == Kind::Mutating && rng.chance(40) {
+        let mut second = hook("second", "/warn-told");
+        second["rules"] = json!([rule(rng)]);
+        hooks.push(second);
+    }
+    let mut steps = prepared();
+    steps.extend(configured(kind, "c", hooks));
+    steps.extend(requests(rng, 4));
+    steps.push(released(kind, "c"));
     steps
 }
 
