@@ -178,15 +178,17 @@ pub fn answered(rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
-/// Hooks that cannot be asked: too slow, nobody there, a stranger's certificate.
+/// Hooks that cannot be asked: too slow for themselves or for the client, nobody there, a stranger's certificate.
 pub fn silent(rng: &mut Rng) -> Vec<Step> {
     let kind = if rng.chance(50) { Kind::Mutating } else { Kind::Validating };
     let mut hook = hook("silent", "/fine");
-    match rng.below(4) {
+    let case = rng.below(5);
+    match case {
         0 => {
             hook["clientConfig"]["url"] = json!("{hook}/hang");
             hook["timeoutSeconds"] = json!(1);
         }
+        4 => hook["clientConfig"]["url"] = json!("{hook}/hang"),
         1 => hook["clientConfig"]["url"] = json!("https://127.0.0.1:1/x"),
         2 => drop(hook["clientConfig"].as_object_mut().and_then(|client| client.remove("caBundle"))),
         _ => {
@@ -198,7 +200,14 @@ pub fn silent(rng: &mut Rng) -> Vec<Step> {
         hook["failurePolicy"] = json!("Ignore");
     }
     let mut steps = configured(kind, "c", vec![hook]);
-    steps.extend(writes(rng, 2));
+    steps.extend(writes(rng, 2).into_iter().map(|mut step| {
+        if case == 4 {
+            // The client waits no longer than this, whatever the hook's own time is.
+            let sign = if step.path.contains('?') { '&' } else { '?' };
+            step.path.push_str(&format!("{sign}timeout=1s"));
+        }
+        step
+    }));
     steps.push(released(kind, "c"));
     steps
 }

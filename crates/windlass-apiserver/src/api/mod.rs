@@ -12,6 +12,7 @@
 
 mod about;
 pub mod admission;
+mod allowance;
 pub mod audit;
 mod authorize;
 mod bind;
@@ -56,6 +57,7 @@ mod webhooks;
 mod yaml;
 
 pub use about::About;
+pub use allowance::{allowance, timed_out};
 pub use authorize::{Attributes, Authorization, UnknownMode};
 pub use config::Config;
 pub use conversion::{Known, Wanted};

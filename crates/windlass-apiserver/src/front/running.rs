@@ -9,6 +9,7 @@ use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Uri};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::body::Body;
 use super::clock::Clock;
@@ -200,6 +201,13 @@ impl ApiServer {
     }
 
     async fn answer(&self, request: Request) -> Result<Answered, Status> {
+        let deadline = match api::allowance(&request) {
+            Ok(allowed) => allowed.map(|allowed| Instant::now() + allowed),
+            Err(status) => {
+                let query = request.uri.query().unwrap_or_default();
+                return Ok(Answered::Here(api::refuse(&request.headers, query, &status)));
+            }
+        };
         let first = self.shared.turn(|server, now, ids| {
             #[cfg(test)]
             assert_ne!(request.uri.path(), "/panic", "a request that panics");
@@ -234,8 +242,17 @@ impl ApiServer {
                     step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids)).await?;
                 }
                 (Step::Call(questions, pending), _) => {
-                    let asking = questions.iter().map(|question| self.shared.relaying.ask(question));
-                    let replies = futures_util::future::join_all(asking).await;
+                    // Nobody is asked for longer than the client waits.
+                    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                    let asking = questions.iter().map(|question| self.shared.relaying.ask(question, left));
+                    let asking = futures_util::future::join_all(asking);
+                    let replies = match deadline {
+                        Some(deadline) => match tokio::time::timeout_at(deadline, asking).await {
+                            Ok(replies) => replies,
+                            Err(_) => return Ok(Answered::Here(api::timed_out())),
+                        },
+                        None => asking.await,
+                    };
                     let answered = |server: &mut Server, now, ids: &mut dyn Ids| {
                         server.answered(pending, replies, now, ids)
                     };
@@ -444,7 +461,7 @@ impl Shared {
     /// Has objects converted for a watch.
     pub async fn convert(self: Arc<Shared>, wanted: Wanted) -> (Question, Reply) {
         let question = self.inner.take(move |inner| inner.server.conversion(&wanted)).await;
-        let reply = self.relaying.ask(&question).await;
+        let reply = self.relaying.ask(&question, None).await;
         (question, reply)
     }
 

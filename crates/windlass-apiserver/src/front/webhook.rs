@@ -33,11 +33,12 @@ struct Where<'a> {
 }
 
 impl Relaying {
-    /// Asks a webhook, within its time.
-    pub(super) async fn ask(&self, question: &Question) -> Reply {
+    /// Asks a webhook, within its time and what is left of its client's.
+    pub(super) async fn ask(&self, question: &Question, left: Option<Duration>) -> Reply {
         let seconds = question.timeout_seconds;
-        // Who converts is not told how long it may take.
-        let told = (question.review == Review::Admission).then_some(seconds);
+        // Who converts is not told how long it may take; who is told, in whole seconds.
+        let most = left.map_or(seconds, |left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
+        let told = (question.review == Review::Admission).then_some(seconds.min(most));
         let there = Where::of(&question.place, told)?;
         let failed = |why: String| format!("Post {:?}: {why}", there.url);
         let asking = self.post(&there, question);
