@@ -12,7 +12,6 @@ use super::object::meta_str;
 use super::options::WriteOptions;
 use super::registry::Resource;
 use super::response::Response;
-use super::route::Target;
 use super::server::{Call, Server};
 use super::webhooks::{Operation, Write};
 use crate::codec;
@@ -127,33 +126,11 @@ impl Server {
         }
         check(&old)?;
         if !dry_run {
-            self.decrement(call, &budgets, &current, &old, meta_str(pod, "name"))?;
+            let mut tree = old.clone();
+            disrupt(&mut tree, meta_str(pod, "name"), call.now);
+            self.write_status(call, &budgets, &current, &old, tree)?;
         }
         Ok(Verdict::Free)
-    }
-
-    /// Writes down the disruption, as the server's own client would.
-    fn decrement(
-        &mut self,
-        call: &mut Call<'_>,
-        budgets: &Arc<Resource>,
-        current: &Arc<Object>,
-        old: &Value,
-        pod: &str,
-    ) -> Result<()> {
-        let target = Target {
-            resource: budgets.clone(),
-            namespace: meta_str(old, "namespace").to_owned(),
-            name: meta_str(old, "name").to_owned(),
-            subresource: "status".into(),
-            watch: false,
-        };
-        let mut call = call.to(&target);
-        let mut tree = old.clone();
-        disrupt(&mut tree, pod, call.now);
-        let options = WriteOptions::of_manager("kube-apiserver");
-        self.own(&call, budgets, &options, Some(old), &mut tree);
-        self.replace(&mut call, budgets, current, old, tree, false).map(|_| ())
     }
 }
 

@@ -9,6 +9,7 @@ use super::object::{finalizers, meta_mut, meta_str};
 use super::options::WriteOptions;
 use super::registry::{Flavor, Resource};
 use super::response::Response;
+use super::route::Target;
 use super::server::{Call, Server};
 use super::webhooks::{Operation, Write};
 use crate::field::{Errors, Path};
@@ -98,6 +99,27 @@ impl Server {
             self.after_write(resource, &object, call)?;
         }
         Ok(object)
+    }
+
+    /// Writes another status of an object, as the server's own client would.
+    pub(super) fn write_status(
+        &mut self,
+        call: &mut Call<'_>,
+        resource: &Arc<Resource>,
+        current: &Arc<Object>,
+        old: &Value,
+        mut tree: Value,
+    ) -> Result<()> {
+        let target = Target {
+            resource: resource.clone(),
+            namespace: meta_str(old, "namespace").to_owned(),
+            name: meta_str(old, "name").to_owned(),
+            subresource: "status".into(),
+            watch: false,
+        };
+        let mut call = call.to(&target);
+        self.own(&call, resource, &WriteOptions::of_manager("kube-apiserver"), Some(old), &mut tree);
+        self.replace(&mut call, resource, current, old, tree, false).map(drop)
     }
 
     /// The client's resourceVersion must be the stored one; where the kind allows it, none at all will do.

@@ -12,8 +12,6 @@ use serde_json::{Value, json};
 
 use super::{Admission, Operation};
 use crate::api::object::meta_str;
-use crate::api::options::WriteOptions;
-use crate::api::route::Target;
 use crate::api::server::{Call, Server};
 use crate::api::webhooks::Write;
 use crate::codec::Quantity;
@@ -45,21 +43,10 @@ impl Server {
             return Ok(());
         }
         for (index, used) in used {
-            let (current, old) = (&found[index], &quotas[index]);
-            let target = Target {
-                resource: resource.clone(),
-                namespace: meta_str(old, "namespace").to_owned(),
-                name: meta_str(old, "name").to_owned(),
-                subresource: "status".into(),
-                watch: false,
-            };
-            let mut call = call.to(&target);
-            let mut tree = old.clone();
+            let mut tree = quotas[index].clone();
             let used = used.iter().map(|(name, amount)| (name.clone(), json!(amount.to_string())));
             sub(&mut tree, "status")["used"] = used.collect::<serde_json::Map<_, _>>().into();
-            let options = WriteOptions::of_manager("kube-apiserver");
-            self.own(&call, &resource, &options, Some(old), &mut tree);
-            self.replace(&mut call, &resource, current, old, tree, false)?;
+            self.write_status(call, &resource, &found[index], &quotas[index], tree)?;
         }
         Ok(())
     }
