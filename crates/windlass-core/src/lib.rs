@@ -6,6 +6,7 @@
 //! event ─► Cause ─► queue (key, causes, priority) ─► worker ─► plan ─► Action… ─► Outcome ─► queue
 //! ```
 
+pub mod amounts;
 mod cause;
 pub mod condition;
 pub mod diff;
@@ -15,9 +16,13 @@ mod moment;
 mod outcome;
 pub mod owner;
 pub mod plan;
+pub mod qos;
+pub mod quantity;
 pub mod queue;
+pub mod quota;
 mod random;
 pub mod select;
+pub mod tree;
 
 pub use cause::{Cause, Origin};
 pub use key::ObjectKey;

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::meta::{self, NOT_NEGATIVE};
 use super::names::{self, Rule};
 use super::tree::{entries, get, int, is_zero, list, text};
-use crate::codec::Quantity;
 use crate::field::{Errors, Path, Reason};
+
+pub(crate) use windlass_core::amounts::amount as quantity;
 
 /// The text of `field` follows `rule`, if there is any.
 pub(crate) fn text_by(object: &Value, field: &str, rule: Rule, path: &Path<'_>, errors: &mut Errors) {
@@ -219,14 +220,6 @@ pub(crate) fn domain_path(object: &Value, field: &str, path: &Path<'_>, errors: 
 /// What is referred to does not exist.
 pub(crate) fn not_found(value: &str, path: &Path<'_>, errors: &mut Errors) {
     errors.push(Reason::NotFound, path, format!("Not found: {}", json!(value)));
-}
-
-/// A quantity in its canonical text.
-pub(crate) fn quantity(value: &Value) -> Option<Quantity> {
-    match value {
-        Value::String(text) => Quantity::parse(text).ok(),
-        value => Quantity::parse(&value.to_string()).ok(),
-    }
 }
 
 /// A label selector is well formed.

@@ -1,10 +1,10 @@
 //! LimitRanger: what limit ranges of the namespace say is given to containers that say nothing, and held against all.
 
 use serde_json::Value;
+use windlass_core::amounts::{Amounts, Side, Summed, amounts, total};
 
 use super::{Admission, Operation};
 use crate::codec::Quantity;
-use crate::kinds::pod::amounts::{Amounts, Side, Summed, amounts, total};
 use crate::kinds::tree::{at, each, entries, fill, get, list, set, sub, text};
 use crate::status::{Result, Status};
 

@@ -1,9 +1,9 @@
 //! NodeDeclaredFeatureValidator and PodResizeValidator: a pod becomes what its node can do, and has room for.
 
 use serde_json::Value;
+use windlass_core::amounts::{Amounts, Side, Summed, amounts, total};
 
 use super::Admission;
-use crate::kinds::pod::amounts::{Amounts, Side, Summed, amounts, total};
 use crate::kinds::tree::{at, int, list, same, text, text_at};
 use crate::status::{Result, Status};
 

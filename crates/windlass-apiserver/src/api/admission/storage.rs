@@ -1,10 +1,11 @@
 //! StorageObjectInUseProtection and PersistentVolumeClaimResize: what is in use does not go away, and grows only where it can.
 
 use serde_json::{Value, json};
+use windlass_core::quota::claim_class;
 
 use super::Admission;
 use crate::kinds::check::quantity;
-use crate::kinds::tree::{at, flag, list, set, sub, text_at};
+use crate::kinds::tree::{flag, list, set, sub, text_at};
 use crate::status::Result;
 
 /// What is protected, and by which finalizer.
@@ -49,12 +50,4 @@ pub(super) fn allow_growth(claim: &Value, admission: &mut Admission<'_>) -> Resu
     let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
                support resize";
     Err(admission.refuse(claim, why))
-}
-
-/// The class of a claim; the old way to name it comes first.
-pub(super) fn claim_class(claim: &Value) -> &str {
-    const OLD: &str = "volume.beta.kubernetes.io/storage-class";
-    let named =
-        at(claim, &["metadata", "annotations", OLD]).or_else(|| at(claim, &["spec", "storageClassName"]));
-    named.and_then(Value::as_str).unwrap_or_default()
 }

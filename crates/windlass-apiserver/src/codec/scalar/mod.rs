@@ -1,8 +1,9 @@
 //! Scalars whose text has a canonical form: quantities, times, durations.
 
 pub mod duration;
-pub mod quantity;
 pub mod time;
+
+pub use windlass_core::quantity;
 
 /// Quotes a text as Go's time package does: bytes beyond ASCII one by one.
 fn go_quote(text: &str) -> String {

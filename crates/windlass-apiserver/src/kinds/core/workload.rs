@@ -1,12 +1,13 @@
 //! Pods, pod templates and replication controllers.
 
 use serde_json::{Value, json};
+use windlass_core::qos;
 
 use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{defaults, qos, update, validate, warnings};
+use crate::kinds::pod::{defaults, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 

@@ -1,8 +1,8 @@
 //! Defaults of pod specs. Some belong to pods alone, so that a new default does not change stored templates.
 
 use serde_json::{Map, Value, json};
+use windlass_core::amounts::{Side, Summed, amounts, is_of_pods, total};
 
-use super::amounts::{Side, Summed, amounts, is_of_pods, total};
 use crate::kinds::core::volume;
 use crate::kinds::tree::{at, each, existing, fill, fill_zero, flag, get, int, list, remove, set, sub, text};
 

@@ -1,7 +1,6 @@
 //! Pods, and the pod templates inside other kinds.
 
 pub(crate) mod affinity;
-pub(crate) mod amounts;
 mod annotations;
 pub(crate) mod conditions;
 mod containers;
@@ -11,7 +10,6 @@ pub(crate) mod features;
 mod mounts;
 mod probes;
 mod projected;
-pub(crate) mod qos;
 mod resize;
 mod resources;
 mod security;
@@ -27,9 +25,7 @@ use serde_json::{Value, json};
 use crate::field::Path;
 use crate::kinds::tree::{get, int, list, text};
 
-pub(crate) use resources::{
-    container_resource_name, is_extended, is_native, overcommits, overhead, resource_name, value_of,
-};
+pub(crate) use resources::{container_resource_name, overcommits, overhead, resource_name, value_of};
 
 /// What the checks of a pod's parts must know of the whole.
 struct Scene<'a> {

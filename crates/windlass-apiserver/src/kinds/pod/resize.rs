@@ -1,8 +1,8 @@
 //! Pods that get another size while they are there.
 
 use serde_json::Value;
+use windlass_core::qos;
 
-use super::qos;
 use crate::field::{Errors, Path};
 use crate::kinds::tree::{at, each, entries, get, list, remove, restore, same, sub, text, text_at};
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use windlass_core::amounts::is_native;
 
 use super::Scene;
 use crate::codec::Quantity;
@@ -213,13 +214,8 @@ pub(crate) fn overcommits(name: &str) -> bool {
     is_native(name) && !name.starts_with("hugepages-")
 }
 
-/// Whether a resource is one of Kubernetes itself.
-pub(crate) fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
 /// Whether a resource is one that somebody else brings along.
-pub(crate) fn is_extended(name: &str) -> bool {
+fn is_extended(name: &str) -> bool {
     let in_quota = || format!("requests.{name}");
     !is_native(name) && !name.starts_with("requests.") && names::label_key(&in_quota()).is_empty()
 }

@@ -3,24 +3,22 @@
 //! Whoever asks for something is charged before it is written, in the same step. As with kube-apiserver, somebody who is then
 //! told that the name is taken was charged all the same: the controller of quotas counts anew.
 
-mod evaluator;
-
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use windlass_core::amounts::{Amounts, add, amounts};
+use windlass_core::quota::{Classes, Evaluator, World, ends_by_itself};
 
 use super::{Admission, Operation};
 use crate::api::object::meta_str;
 use crate::api::server::{Call, Server};
 use crate::api::webhooks::Write;
 use crate::codec::Quantity;
-use crate::kinds::pod::amounts::{Amounts, add, amounts};
 use crate::kinds::tree::sub;
 use crate::status::Result;
 use crate::store::Kind;
-
-use evaluator::Evaluator;
 
 /// The name of the plugin.
 pub(super) const NAME: &str = "ResourceQuota";
@@ -55,8 +53,10 @@ impl Server {
 /// What quotas will have used; only of those that change.
 fn check(quotas: &[Value], object: &Value, admission: &Admission<'_>) -> Result<BTreeMap<usize, Amounts>> {
     let mut charged = BTreeMap::new();
-    let evaluator = Evaluator::of(&admission.context);
-    let Some(evaluator) = evaluator.filter(|evaluator| evaluator.handles(object, admission)) else {
+    let context = &admission.context;
+    let classes = || Classes::of(&context.world.list("resource.k8s.io", "DeviceClass", ""));
+    let evaluator = Evaluator::of(context.group, context.resource, classes);
+    let Some(evaluator) = evaluator.filter(|evaluator| concerns(evaluator, object, admission)) else {
         return Ok(charged);
     };
     let mut interested = Vec::new();
@@ -112,6 +112,36 @@ fn check(quotas: &[Value], object: &Value, admission: &Admission<'_>) -> Result<
         }
     }
     Ok(charged)
+}
+
+/// Whether a write can change anything of what is counted.
+fn concerns(evaluator: &Evaluator, object: &Value, admission: &Admission<'_>) -> bool {
+    let (operation, subresource) = (admission.operation, admission.context.subresource);
+    match (evaluator, operation, subresource) {
+        (_, Operation::Delete, _) => false,
+        (_, Operation::Create, "") => true,
+        (Evaluator::Pods, Operation::Update, "") => {
+            admission.old.is_some_and(|old| ends_by_itself(old) != ends_by_itself(object))
+        }
+        (Evaluator::Pods, Operation::Update, "resize") => true,
+        (Evaluator::Services | Evaluator::DeviceClaims(_), Operation::Update, "") => true,
+        (Evaluator::Claims, Operation::Update, "" | "status") => true,
+        _ => false,
+    }
+}
+
+impl World for Admission<'_> {
+    fn now(&self) -> Timestamp {
+        self.context.now
+    }
+
+    fn pod(&self, namespace: &str, name: &str) -> Option<Value> {
+        self.context.world.get("", "Pod", namespace, name)
+    }
+
+    fn device_claims(&self, namespace: &str) -> Vec<Value> {
+        self.context.world.list("resource.k8s.io", "ResourceClaim", namespace)
+    }
 }
 
 /// How much more something is than it was; never less than nothing.

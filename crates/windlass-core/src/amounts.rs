@@ -4,20 +4,27 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::codec::Quantity;
-use crate::kinds::check::quantity;
-use crate::kinds::tree::{at, entries, list, text};
+use crate::quantity::Quantity;
+use crate::tree::{at, entries, list, text};
 
 /// How much of each resource.
-pub(crate) type Amounts = BTreeMap<String, Quantity>;
+pub type Amounts = BTreeMap<String, Quantity>;
+
+/// An amount, in any text that is one.
+pub fn amount(value: &Value) -> Option<Quantity> {
+    match value {
+        Value::String(text) => Quantity::parse(text).ok(),
+        value => Quantity::parse(&value.to_string()).ok(),
+    }
+}
 
 /// The amounts in a field.
-pub(crate) fn amounts(holder: &Value, field: &str) -> Amounts {
-    entries(holder, field).filter_map(|(name, amount)| Some((name.clone(), quantity(amount)?))).collect()
+pub fn amounts(holder: &Value, field: &str) -> Amounts {
+    entries(holder, field).filter_map(|(name, amount)| Some((name.clone(), self::amount(amount)?))).collect()
 }
 
 /// Adds amounts to others.
-pub(crate) fn add(sum: &mut Amounts, more: &Amounts) {
+pub fn add(sum: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         let so_far = sum.get(name).map_or_else(|| amount.clone(), |so_far| so_far + amount);
         sum.insert(name.clone(), so_far);
@@ -33,10 +40,17 @@ fn raise(most: &mut Amounts, other: &Amounts) {
     }
 }
 
+/// Whether a resource is one of Kubernetes itself.
+pub fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains("kubernetes.io/")
+}
+
 /// Requests or limits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is reserved.
     Requests,
+    /// What is not exceeded.
     Limits,
 }
 
@@ -50,8 +64,8 @@ impl Side {
 }
 
 /// What of a pod is added up.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Summed {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Summed {
     /// What it asks for.
     Asked,
     /// What it asks for, with what it costs to run it.
@@ -61,7 +75,7 @@ pub(crate) enum Summed {
 }
 
 /// What a pod comes to: its containers together, or what it needs to begin, whichever is more.
-pub(crate) fn total(pod: &Value, side: Side, summed: Summed) -> Amounts {
+pub fn total(pod: &Value, side: Side, summed: Summed) -> Amounts {
     let spec = &pod["spec"];
     let mut sum = Amounts::new();
     for container in list(spec, "containers") {
@@ -93,14 +107,14 @@ pub(crate) fn total(pod: &Value, side: Side, summed: Summed) -> Amounts {
 }
 
 /// Whether a pod says as a whole what it needs.
-pub(crate) fn speaks_as_a_whole(pod: &Value) -> bool {
+pub fn speaks_as_a_whole(pod: &Value) -> bool {
     let fields = ["requests", "limits"].iter();
     let all = fields.filter_map(|field| at(pod, &["spec", "resources", field])?.as_object());
     all.flat_map(|all| all.keys()).any(|name| is_of_pods(name, Summed::Taken))
 }
 
 /// What can be said for a pod as a whole. Limit ranges know less of it.
-pub(crate) fn is_of_pods(name: &str, summed: Summed) -> bool {
+pub fn is_of_pods(name: &str, summed: Summed) -> bool {
     matches!(name, "cpu" | "memory") || summed != Summed::Asked && name.starts_with("hugepages-")
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::kinds::tree::{entries, get, list};
+use crate::tree::{entries, get, list};
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, from the requests and limits of cpu and memory.
-pub(crate) fn class(pod: &Value) -> &'static str {
+pub fn class(pod: &Value) -> &'static str {
     let Some(spec) = get(pod, "spec") else { return "BestEffort" };
     let holders: Vec<&Value> = match get(spec, "resources") {
         Some(_) => vec![spec],
