@@ -1,10 +1,10 @@
 //! `windlass up`, `down` and `status` without nodes, which work on any machine.
 
 use std::process::Output;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::support::{Folder, windlass};
-use crate::up;
+use crate::{until_within, up};
 
 fn run(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = windlass(arguments, folder.path()).output().unwrap();
@@ -64,6 +64,34 @@ spec:
     let cluster = up(&["--nodes", "0", "--fresh"], folder.path());
     assert!(cluster.try_kubectl("get ns there").1.contains("not found"));
     assert_eq!(cluster.end("-TERM").code(), Some(0));
+}
+
+#[test]
+fn a_quota_holds_and_gives_back() {
+    let folder = Folder::new("quota");
+    let cluster = up(&["--nodes", "0"], folder.path());
+    cluster.kubectl("create quota few --hard=pods=1,requests.cpu=1,count/deployments.apps=3");
+    cluster.kubectl("wait quota/few --for=jsonpath='{.status.used.pods}'=0 --timeout=30s");
+    let run = |name: &str| {
+        let limits = "{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"busybox\",\"resources\":{\"requests\":{\"cpu\":\"250m\"}}}]}}";
+        cluster.try_kubectl(&format!("run {name} --image=busybox --overrides='{limits}'"))
+    };
+    until_within(Duration::from_secs(30), "pods get an account", || run("a").0);
+    let (good, said) = run("b");
+    assert!(
+        !good && said.contains("exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"),
+        "{said}"
+    );
+    let described = cluster.kubectl("describe quota few");
+    let lines: Vec<Vec<&str>> = described.lines().map(|line| line.split_whitespace().collect()).collect();
+    for line in [["count/deployments.apps", "0", "3"], ["pods", "1", "1"], ["requests.cpu", "250m", "1"]] {
+        assert!(lines.iter().any(|words| *words == line), "{described}");
+    }
+    cluster.kubectl("delete pod a");
+    cluster.kubectl("wait quota/few --for=jsonpath='{.status.used.pods}'=0 --timeout=30s");
+    let (good, said) = run("b");
+    assert!(good, "{said}");
+    assert_eq!(cluster.end("-INT").code(), Some(0));
 }
 
 #[test]

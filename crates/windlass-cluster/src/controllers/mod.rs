@@ -20,6 +20,7 @@ mod nodes;
 mod pods;
 mod quantity;
 mod replicaset;
+mod resourcequota;
 mod root_ca;
 mod scheduler;
 mod serviceaccount;
@@ -60,6 +61,7 @@ pub(crate) const TABLE: &[(&str, New)] = &[
     ("pv-protection", || Arc::new(volumes::VolumeProtection)),
     ("pvc-protection", || Arc::new(volumes::ClaimProtection)),
     ("replicaset", || Arc::new(replicaset::ReplicaSets)),
+    ("resourcequota", || Arc::new(resourcequota::ResourceQuotas::default())),
     ("scheduler", || Arc::new(scheduler::Scheduler::default())),
     ("statefulset", || Arc::new(statefulset::StatefulSets)),
     ("root-ca-certificate-publisher", || Arc::new(RootCa::default())),

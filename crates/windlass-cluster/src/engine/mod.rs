@@ -16,7 +16,7 @@ pub(crate) use run::Runner;
 pub(crate) use send::{Sender, as_go_writes};
 pub use turn::{Delete, Propagation, Told, Turn, Write};
 pub use view::{Refusal, View};
-pub use wiring::Wiring;
+pub use wiring::{Metadata, Wiring};
 pub(crate) use work::Work;
 
 use jiff::Timestamp;

@@ -1,9 +1,10 @@
 //! What a controller watches, and what that leads to.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use kube::core::{DynamicObject, PartialObjectMeta};
 use windlass::Object;
-use windlass::cache::{Cache, Declared, Delta, Index, Subscriber};
+use windlass::cache::{Cache, Cached, Declared, Delta, Index, Informer, Subscriber, Transform};
 use windlass_core::queue::Wake;
 use windlass_core::select::LabelSelector;
 use windlass_core::{Cause, Kind, ObjectKey, owner};
@@ -17,6 +18,9 @@ pub(super) const BY_CONTROLLER: &str = "controller";
 pub(super) fn nobody_in(namespace: &str) -> String {
     format!("nobody in {namespace}")
 }
+
+/// The metadata of an object of any kind.
+pub type Metadata = PartialObjectMeta<DynamicObject>;
 
 /// Connects a controller with what it watches.
 pub struct Wiring {
@@ -76,6 +80,15 @@ impl Wiring {
         map: impl Fn(&Delta<K>, &View<'_>) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) {
         let informer = self.cache.declare(Declared::<K>::typed());
+        self.follow(&informer, map);
+    }
+
+    /// As [`Wiring::changes`], of objects that are declared already.
+    pub fn follow<K: Cached>(
+        &mut self,
+        informer: &Informer<K>,
+        map: impl Fn(&Delta<K>, &View<'_>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) {
         let kind = informer.kind().to_string().into();
         informer.subscribe(Arc::new(Listener {
             work: self.work.clone(),
@@ -88,6 +101,14 @@ impl Wiring {
     /// Objects of this kind are read, and a change of one leads nowhere.
     pub fn reads<K: Object>(&mut self) {
         self.cache.declare(Declared::<K>::typed());
+    }
+
+    /// Of objects of this kind the metadata is wanted, but for labels and annotations. The kind may be missing.
+    pub fn metadata(&self, kind: &Kind) -> Informer<Metadata> {
+        // Everybody's is the same one, or each would watch for itself.
+        static STRIP: LazyLock<Transform<Metadata>> = LazyLock::new(|| Arc::new(strip));
+        let declared = Declared::of(kind.clone()).optional();
+        self.cache.declare(Declared { transform: Some(STRIP.clone()), ..declared })
     }
 
     /// Objects of this kind are found by an index.
@@ -115,6 +136,12 @@ fn by_controller<K: Object>() -> Index<K> {
     })
 }
 
+/// What nobody asks of metadata is not kept.
+fn strip(object: &mut Metadata) {
+    object.metadata.labels = None;
+    object.metadata.annotations = None;
+}
+
 /// Hears of one kind for one controller.
 struct Listener<F> {
     work: Arc<Work>,
@@ -123,7 +150,7 @@ struct Listener<F> {
     map: F,
 }
 
-impl<K: Object, F> Subscriber<K> for Listener<F>
+impl<K, F> Subscriber<K> for Listener<F>
 where
     F: Fn(&Delta<K>, &View<'_>) -> Vec<ObjectKey> + Send + Sync,
 {

@@ -12,6 +12,7 @@ mod job;
 mod namespace;
 mod node;
 mod replicaset;
+mod resourcequota;
 mod scheduler;
 mod serviceaccount;
 mod statefulset;

@@ -19,12 +19,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::core::{DynamicObject, PartialObjectMeta};
-use windlass::cache::{Declared, Delta, Informer, InformerHealth, State, Subscriber};
+use windlass::cache::{Delta, Informer, InformerHealth, State, Subscriber};
 use windlass_core::{Cause, Kind, ObjectKey};
 
 use self::graph::{Graph, Uid};
-use crate::engine::{Controller, Kinds, LookUp, Turn, View, Wiring};
+use crate::engine::{Controller, Kinds, LookUp, Metadata, Turn, View, Wiring};
 
 /// Collects what nobody owns any more.
 #[derive(Default)]
@@ -40,8 +39,6 @@ struct Shared {
     /// By the path of the collection.
     watched: Mutex<BTreeMap<String, Informer<Metadata>>>,
 }
-
-type Metadata = PartialObjectMeta<DynamicObject>;
 
 /// The key under which it is found out which kinds there are. Every other key is a uid.
 const KINDS: &str = "kinds";
@@ -85,8 +82,7 @@ impl Controller for GarbageCollector {
         if self.shared.watched().contains_key(&path) {
             return;
         }
-        let declared = Declared::<Metadata>::of(kind.clone()).optional().transform(strip);
-        let informer = wiring.cache().declare(declared);
+        let informer = wiring.metadata(kind);
         self.shared.watched().insert(path, informer.clone());
         informer.subscribe(Arc::new(Listener {
             shared: self.shared.clone(),
@@ -162,12 +158,6 @@ fn is_served(definition: &CustomResourceDefinition, kinds: &Kinds) -> bool {
     let mut versions = definition.spec.versions.iter().filter(|version| version.served);
     !established("Established")
         || versions.all(|version| kinds.find(&format!("{group}/{}", version.name), kind).is_some())
-}
-
-/// Only what the graph is made of is kept.
-fn strip(object: &mut Metadata) {
-    object.metadata.labels = None;
-    object.metadata.annotations = None;
 }
 
 /// Hears of one kind.
