@@ -20,6 +20,11 @@ fn replicaset() {
 }
 
 #[test]
+fn resourcequota() {
+    replay("resourcequota");
+}
+
+#[test]
 fn deployment() {
     replay("deployment");
 }
@@ -96,7 +101,6 @@ fn replay(name: &str) {
     let only = std::env::var(ONLY).unwrap_or_default();
     let scenarios = scenario::of_group(name).unwrap();
     let mut waiting: Vec<&Scenario> = scenarios.iter().filter(|one| one.name.contains(&only)).collect();
-    waiting.retain(|one| one.only_on_a_real_server.is_none());
     // The last one is taken first.
     waiting.reverse();
     let (count, waiting) = (waiting.len(), Mutex::new(waiting));

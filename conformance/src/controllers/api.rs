@@ -38,6 +38,7 @@ pub const KINDS: &[Kind] = &[
     kind("v1", "PersistentVolume", "persistentvolumes", false),
     kind("v1", "Event", "events", true),
     kind("v1", "ResourceQuota", "resourcequotas", true),
+    kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false),
     kind("apps/v1", "Deployment", "deployments", true),
     kind("apps/v1", "ReplicaSet", "replicasets", true),
     kind("apps/v1", "StatefulSet", "statefulsets", true),
@@ -48,8 +49,11 @@ pub const KINDS: &[Kind] = &[
     kind("coordination.k8s.io/v1", "Lease", "leases", true),
     kind("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", true),
     kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
+    kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", false),
+    kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", true),
     kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", false),
     kind("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
+    kind("tests.windlass.dev/v1", "Ticket", "tickets", true),
 ];
 
 impl Kind {
@@ -153,16 +157,28 @@ impl Api {
     /// # Errors
     /// When it is refused.
     pub async fn apply(&self, namespace: &str, object: &Value) -> Result<()> {
+        let (status, answer) = self.try_apply(namespace, object).await?;
+        if !(200..300).contains(&status) {
+            let (kind, why) = (&object["kind"], answer["message"].as_str().unwrap_or_default());
+            bail!("apply of a {kind}: {status} {why}");
+        }
+        Ok(())
+    }
+
+    /// The same; status and answer, whatever they are.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn try_apply(&self, namespace: &str, object: &Value) -> Result<(u16, Value)> {
         let kind = Kind::named(object["kind"].as_str().unwrap_or_default())?;
         let path = kind.path(Some(namespace));
         match object["metadata"]["name"].as_str() {
             Some(name) => {
                 let path = format!("{path}/{name}?fieldManager=user&force=true");
-                self.send(Method::PATCH, &path, "application/apply-patch+yaml", object).await
+                self.send_to_any(Method::PATCH, &path, "application/apply-patch+yaml", object).await
             }
-            None => self.send(Method::POST, &path, "application/json", object).await,
+            None => self.send_to_any(Method::POST, &path, "application/json", object).await,
         }
-        .map(drop)
     }
 
     /// Merges a patch into an object, or a subresource of it.

@@ -112,6 +112,15 @@ impl Player<'_> {
                     self.stage.api.apply(&self.namespace, &self.played(object)).await?;
                 }
             }
+            Step::Try(objects) => {
+                for object in objects {
+                    let (status, answer) =
+                        self.stage.api.try_apply(&self.namespace, &self.played(object)).await?;
+                    let message = if status < 300 { &Value::Null } else { &answer["message"] };
+                    let kind = object["kind"].as_str().unwrap_or_default();
+                    self.add("try", kind, json!({"code": status, "message": message}));
+                }
+            }
             Step::Patch(patches) => {
                 for (what, patch) in patches {
                     self.stage.api.merge(&self.path(what)?, &self.played(patch)).await?;

@@ -61,8 +61,6 @@ pub struct Scenario {
     /// How long nothing has to happen at the end.
     #[serde(default = "settle")]
     pub settle: f64,
-    /// Why it is not played on our own server, where that lacks what it needs.
-    pub only_on_a_real_server: Option<String>,
     /// Why it is not played with our node, where no process can be brought to do what the puppet does.
     pub only_with_the_puppet: Option<String>,
     /// What happens.
@@ -88,6 +86,8 @@ pub enum Step {
     /// Objects are applied as by `kubectl apply --server-side --force-conflicts`, or created where they have only a
     /// `generateName`.
     Apply(Vec<Value>),
+    /// The same, and what the server says to each is compared: it may refuse.
+    Try(Vec<Value>),
     /// Merge patches.
     Patch(BTreeMap<String, Value>),
     /// Strategic merge patches: lists are merged by their keys.
