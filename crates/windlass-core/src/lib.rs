@@ -9,7 +9,9 @@
 pub mod amounts;
 mod cause;
 pub mod condition;
+pub mod cron;
 pub mod diff;
+pub mod duration;
 mod key;
 mod kind;
 mod moment;

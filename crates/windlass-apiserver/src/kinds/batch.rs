@@ -15,7 +15,7 @@ use super::tree::{
     at, each, existing, fill, fill_zero, flag, get, int, is_zero, list, remove, restore, same, set, sub,
     text, text_at,
 };
-use super::{Context, Hooks, inner, names};
+use super::{Hooks, inner, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of a batch kind.
@@ -72,15 +72,15 @@ const CRON_JOB: Hooks = Hooks {
     },
     default: default_cron_job,
     generation: Generation::SPEC,
-    validate_create: |object, context, errors| {
-        validate_cron_job(object, context, errors);
+    validate_create: |object, _, errors| {
+        validate_cron_job(object, None, errors);
         let name = text_at(object, &["metadata", "name"]);
         if name.len() > 52 {
             let path = Path::Root.child("metadata");
             errors.invalid(&path.child("name"), &json!(name), "must be no more than 52 characters");
         }
     },
-    validate_update: |new, _, context, errors| validate_cron_job(new, context, errors),
+    validate_update: |new, old, _, errors| validate_cron_job(new, Some(old), errors),
     ..Hooks::NONE
 };
 
@@ -408,20 +408,26 @@ fn template_update(new: &Value, old: &Value, started: bool, path: &Path<'_>, err
     }
 }
 
-fn validate_cron_job(object: &Value, _: &Context<'_>, errors: &mut Errors) {
+fn validate_cron_job(object: &Value, old: Option<&Value>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     let schedule = text(spec, "schedule");
     if required(spec, "schedule", "", &path, errors) {
         if let Some(fault) = cron::fault(schedule) {
             errors.invalid(&path.child("schedule"), &json!(schedule), &fault);
         }
-        if schedule.contains("TZ") {
-            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+        let was_zoned = old.is_some_and(|old| text(&old["spec"], "schedule").contains("TZ"));
+        let detail = match (schedule.contains("TZ"), was_zoned, get(spec, "timeZone")) {
+            (true, false, _) => Some("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
+            (true, true, Some(_)) => Some("cannot use both timeZone field and TZ or CRON_TZ in schedule"),
+            _ => None,
+        };
+        if let Some(detail) = detail {
             errors.invalid(&path.child("schedule"), &json!(schedule), detail);
         }
     }
     not_negative(spec, &["startingDeadlineSeconds"], &path, errors);
-    if let Some(zone) = get(spec, "timeZone").and_then(Value::as_str) {
+    let kept = old.is_some_and(|old| same(old["spec"].get("timeZone"), spec.get("timeZone")));
+    if let Some(zone) = get(spec, "timeZone").and_then(Value::as_str).filter(|_| !kept) {
         by_rule(zone, cron::zone_faults, &path.child("timeZone"), errors);
     }
     one_of(spec, "concurrencyPolicy", &["Allow", "Forbid", "Replace"], &path, errors);

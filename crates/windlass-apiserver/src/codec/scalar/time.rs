@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
-
-use super::go_quote;
+use windlass_core::duration::quote;
 
 /// A text that is not a time, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,7 +103,7 @@ fn read(text: &str, precision: Precision) -> Result<(i64, i32), Error> {
     let nanos = reader.fraction(precision)?;
     let offset = reader.offset()?;
     if !reader.rest.is_empty() {
-        return Err(Error(format!("parsing time {}: extra text: {}", go_quote(text), go_quote(reader.rest))));
+        return Err(Error(format!("parsing time {}: extra text: {}", quote(text), quote(reader.rest))));
     }
     let date = Date::new(year as i16, month as i8, day as i8).map_err(|_| out_of_range(text, "day"))?;
     let time = date.at(hour as i8, minute as i8, second as i8, 0);
@@ -114,7 +113,7 @@ fn read(text: &str, precision: Precision) -> Result<(i64, i32), Error> {
 const EPOCH: DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
 
 fn out_of_range(text: &str, what: &str) -> Error {
-    Error(format!("parsing time {}: {what} out of range", go_quote(text)))
+    Error(format!("parsing time {}: {what} out of range", quote(text)))
 }
 
 /// Reads piece by piece, so that the message can name the piece that failed.

@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use cel::common::ast::{CallExpr, Expr, IdedExpr, operators};
+use windlass_core::duration;
 
 use super::eval::{Machine, Scope, order};
 use super::value::{Fault, Result, Text, Val};
 use super::{bounds, library, macros, spent};
-use crate::crd::{duration, text};
+use crate::crd::text;
 
 /// Names that qualify functions: `sets.contains(a, b)`.
 pub(super) const NAMESPACES: [&str; 7] =
@@ -522,8 +523,8 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             Err(Fault::other("type conversion error from 'int' to 'google.protobuf.Duration'"))
         }
         ("duration", Val::Text(text)) => match duration::parse(text) {
-            Some(nanos) => library::duration(nanos),
-            None => Err(parse("google.protobuf.Duration")),
+            Ok(nanos) => library::duration(nanos),
+            Err(_) => Err(parse("google.protobuf.Duration")),
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
         ("quantity", Val::Text(text)) => quantity(text),

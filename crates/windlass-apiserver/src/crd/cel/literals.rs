@@ -2,12 +2,12 @@
 //! types, and formats that do not fit what is put into them.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+use windlass_core::duration;
 
 use super::check::Checked;
 use super::issue::Issue;
 use super::parse::Parsed;
 use super::types::Ty;
-use crate::crd::duration;
 use crate::crd::pattern::Pattern;
 
 /// The faults of the literals in an expression.
@@ -106,7 +106,7 @@ impl Walk<'_> {
         let name = call.func_name.as_str();
         if let Some(IdedExpr { id, expr: Expr::Literal(literal) }) = call.args.first() {
             let is_wrong = match (name, literal) {
-                ("duration", LiteralValue::String(text)) => duration::parse(text.inner()).is_none(),
+                ("duration", LiteralValue::String(text)) => duration::parse(text.inner()).is_err(),
                 // It has an overload for numbers, and no way to make one of them.
                 ("duration", LiteralValue::Int(_)) => true,
                 ("timestamp", LiteralValue::String(text)) => text.inner().parse::<jiff::Timestamp>().is_err(),

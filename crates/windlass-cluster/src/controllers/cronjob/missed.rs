@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, CronJobStatus};
-
-use super::schedule::Schedule;
+use windlass_core::cron::Schedule;
 
 /// A time that has come.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +98,7 @@ mod tests {
             "spec": {"schedule": schedule, "startingDeadlineSeconds": deadline, "jobTemplate": {}},
         }))
         .unwrap();
-        let schedule = Schedule::parse(schedule, &TimeZone::UTC).unwrap();
+        let schedule = Schedule::parse(schedule, |_| Ok(TimeZone::UTC)).unwrap();
         let (status, now) = (CronJobStatus::default(), now.parse().unwrap());
         let due = due(&cron, &status, &schedule, now).map(|due| (due.time.to_string(), due.many));
         (due, next_look(&cron, &status, &schedule, now).unwrap().to_string())

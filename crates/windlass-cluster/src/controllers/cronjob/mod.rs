@@ -1,7 +1,6 @@
 //! CronJobs: a job whenever it is time.
 
 mod missed;
-mod schedule;
 
 use std::sync::Arc;
 
@@ -12,11 +11,11 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::api::ObjectMeta;
 use windlass::events::{Event, reference};
+use windlass_core::cron::Schedule;
 use windlass_core::select::LabelSelector;
 use windlass_core::{Kind, ObjectKey, owner};
 
 use self::missed::{Due, due, next_look};
-use self::schedule::Schedule;
 use super::job;
 use crate::engine::{Controller, Delete, LookUp, Looked, Propagation, Turn, View, Wiring, Write};
 
@@ -190,9 +189,16 @@ impl Pass<'_> {
             );
             self.tell(Event::warning("UnsupportedSchedule", "UnsupportedSchedule", note));
         }
-        let Some(schedule) = Schedule::parse(text, &zone) else {
-            let note = format!("unparseable schedule: {text:?} : it cannot be read");
-            return self.tell(Event::warning("UnparseableSchedule", "UnparseableSchedule", note));
+        let named = |name: Option<&str>| match name {
+            Some(name) => TimeZone::get(name).map_err(|_| format!("unknown time zone {name}")),
+            None => Ok(zone.clone()),
+        };
+        let schedule = match Schedule::parse(text, named) {
+            Ok(schedule) => schedule,
+            Err(error) => {
+                let note = format!("unparseable schedule: {text:?} : {error}");
+                return self.tell(Event::warning("UnparseableSchedule", "UnparseableSchedule", note));
+            }
         };
         self.start(&schedule, &zone, jobs, view, now);
         if let Some(time) = next_look(self.cron, &self.status, &schedule, now) {

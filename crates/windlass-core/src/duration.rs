@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use super::go_quote;
-
 /// A text that is not a duration, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -20,9 +18,24 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
+/// Quotes a text as Go's time package does: bytes beyond ASCII one by one.
+pub fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=0x7f => out.push(char::from(byte)),
+            _ => {
+                let _ = write!(out, "\\x{byte:02x}");
+            }
+        }
+    }
+    out + "\""
+}
+
 /// Reads a duration as nanoseconds.
 pub fn parse(text: &str) -> Result<i64, Error> {
-    let invalid = || Error(format!("time: invalid duration {}", go_quote(text)));
+    let invalid = || Error(format!("time: invalid duration {}", quote(text)));
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
@@ -47,14 +60,10 @@ pub fn parse(text: &str) -> Result<i64, Error> {
         let unit_len = after.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_len);
         if unit.is_empty() {
-            return Err(Error(format!("time: missing unit in duration {}", go_quote(text))));
+            return Err(Error(format!("time: missing unit in duration {}", quote(text))));
         }
         let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(Error(format!(
-                "time: unknown unit {} in duration {}",
-                go_quote(unit),
-                go_quote(text)
-            )));
+            return Err(Error(format!("time: unknown unit {} in duration {}", quote(unit), quote(text))));
         };
         let integer: u64 = if integer.is_empty() { 0 } else { integer.parse().map_err(|_| invalid())? };
         let part = integer.checked_mul(*nanos).and_then(|n| n.checked_add(part_of(fraction, *nanos)));
