@@ -205,13 +205,49 @@ fn validate_rule(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
             errors.not_supported(&path.child("operations").index(index), operation, &known);
         }
     }
-    for field in ["apiGroups", "apiVersions", "resources"] {
+    for (field, what) in [("apiGroups", "groups"), ("apiVersions", "versions")] {
         required(rule, field, "", path, errors);
-        for (index, value) in list(rule, field).iter().enumerate() {
-            if field != "apiGroups" && value == "" {
-                errors.required(&path.child(field).index(index), "");
+        let values = list(rule, field);
+        if values.len() > 1 && values.iter().any(|value| value == "*") {
+            let detail = format!("if '*' is present, must not specify other API {what}");
+            errors.invalid(&path.child(field), &rule[field], &detail);
+        }
+        for (index, _) in values.iter().enumerate().filter(|(_, value)| field != "apiGroups" && *value == "")
+        {
+            errors.required(&path.child(field).index(index), "");
+        }
+    }
+    required(rule, "resources", "", path, errors);
+    validate_resources(rule, &path.child("resources"), errors);
+    one_of(rule, "scope", &["*", "Cluster", "Namespaced"], path, errors);
+}
+
+/// Of resources and their parts, none is named that a pattern before it covers.
+fn validate_resources(rule: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let all: Vec<&str> = list(rule, "resources").iter().filter_map(Value::as_str).collect();
+    let mut last_is_plain = false;
+    for (index, name) in all.iter().enumerate() {
+        let before = |pattern: String| all[..index].contains(&pattern.as_str());
+        match name.split_once('/') {
+            None if name.is_empty() => errors.required(&path.index(index), ""),
+            // The real server looks at the last one only.
+            None => last_is_plain = *name != "*",
+            Some((resource, part)) => {
+                for pattern in [format!("{resource}/*"), format!("*/{part}")] {
+                    if before(pattern.clone()) {
+                        let detail = format!("if '{pattern}' is present, must not specify {name}");
+                        errors.invalid(&path.index(index), &json!(name), &detail);
+                    }
+                }
             }
         }
     }
-    one_of(rule, "scope", &["*", "Cluster", "Namespaced"], path, errors);
+    if all.len() > 1 && all.contains(&"*/*") {
+        let detail = "if '*/*' is present, must not specify other resources";
+        errors.invalid(path, &rule["resources"], detail);
+    }
+    if all.contains(&"*") && last_is_plain {
+        let detail = "if '*' is present, must not specify other resources without subresources";
+        errors.invalid(path, &rule["resources"], detail);
+    }
 }

@@ -105,7 +105,8 @@ fn validate(autoscaler: &Value, old: Option<&Value>, errors: &mut Errors) {
     let target = &spec["scaleTargetRef"];
     let before = old.map(|old| &old["spec"]["scaleTargetRef"]);
     let grouped = text(target, "kind") != "ReplicationController";
-    let lenient = before.is_some_and(|before| version_fault(before, grouped).is_some());
+    let kept = |before: &Value| ["apiVersion", "kind"].iter().all(|f| text(before, f) == text(target, f));
+    let lenient = before.is_some_and(kept);
     reference(target, grouped, lenient, &path.child("scaleTargetRef"), errors);
     let metrics = path.child("metrics");
     // The one metric of the old version is the first inside.
@@ -131,7 +132,7 @@ fn validate(autoscaler: &Value, old: Option<&Value>, errors: &mut Errors) {
     }
 }
 
-/// Checks a reference to an object of some version; what was wrong before (`lenient`) may stay so.
+/// Checks a reference to an object of some version, which may stay as it was (`lenient`).
 fn reference(reference: &Value, grouped: bool, lenient: bool, path: &Path<'_>, errors: &mut Errors) {
     for field in ["kind", "name"] {
         required_by(reference, field, names::path_segment, path, errors);
@@ -143,9 +144,9 @@ fn reference(reference: &Value, grouped: bool, lenient: bool, path: &Path<'_>, e
 
 fn version_fault(reference: &Value, grouped: bool) -> Option<String> {
     let version = text(reference, "apiVersion");
-    match version.matches('/').count() {
-        0 if grouped => Some("apiVersion must specify API group".to_owned()),
-        0 | 1 => None,
+    match version.split('/').collect::<Vec<_>>()[..] {
+        [_] | ["", _] if grouped => Some("apiVersion must specify API group".to_owned()),
+        [_] | [_, _] => None,
         _ => Some(format!("unexpected GroupVersion string: {version}")),
     }
 }

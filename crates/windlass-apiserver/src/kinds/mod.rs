@@ -165,6 +165,8 @@ pub struct Hooks {
     pub validate_update: fn(&Value, &Value, &Context<'_>, &mut Errors),
     /// Checks an update of the status.
     pub validate_status: fn(&Value, &Value, &Context<'_>, &mut Errors),
+    /// Takes away what is checked and then not kept.
+    pub canonicalize: fn(&mut Value),
     /// What an object without anything has all the same, as bookmarks show it: plain numbers of the real server's
     /// inner type are zero.
     pub blank: fn(&mut Value),
@@ -192,6 +194,7 @@ impl Hooks {
         validate_create: |_, _, _| {},
         validate_update: |_, _, _, _| {},
         validate_status: |_, _, _, _| {},
+        canonicalize: |_| {},
         blank: |_| {},
         inner_annotations: &[],
         warnings: |_, _| Vec::new(),
@@ -212,6 +215,7 @@ impl Hooks {
         meta::validate_create(object, context.namespaced, self.qualifies, self.name, &mut errors);
         (self.validate_create)(object, context, &mut errors);
         context.verdict(object, errors)?;
+        (self.canonicalize)(object);
         tree::forget_empty_lists(object);
         Ok(())
     }
@@ -228,6 +232,7 @@ impl Hooks {
         self.check_metadata(self.rechecks, new, old, context, &mut errors);
         (self.validate_update)(new, old, context, &mut errors);
         context.verdict(new, errors)?;
+        (self.canonicalize)(new);
         tree::forget_empty_lists(new);
         Ok(())
     }

@@ -150,6 +150,9 @@ fn normalize_ips(spec: &mut Value, old: Option<&Value>) {
 
 /// The server has one family, IPv4; a headless service without selector may claim both all the same.
 fn families(spec: &mut Value, old: Option<&Value>, errors: &mut Errors) {
+    if old.is_some_and(|old| keeps_preference(spec, old)) {
+        return;
+    }
     let headless = text(spec, "clusterIP") == "None" && is_zero(spec.get("selector"));
     let inherited = old.and_then(|old| get(old, "ipFamilyPolicy")).cloned();
     let usual = if headless { "RequireDualStack" } else { "SingleStack" };
@@ -199,6 +202,15 @@ fn families(spec: &mut Value, old: Option<&Value>, errors: &mut Errors) {
     if errors.is_empty() && is_zero(spec.get("ipFamilies")) {
         set(spec, "ipFamilies", json!(["IPv4"]));
     }
+}
+
+/// A service that would rather have both families stays as it is, if nothing else is asked for.
+fn keeps_preference(spec: &Value, old: &Value) -> bool {
+    const PREFER: &str = "PreferDualStack";
+    matches!(text(spec, "type"), "ClusterIP" | "NodePort" | "LoadBalancer")
+        && text(spec, "ipFamilyPolicy") == PREFER
+        && matches!(text(old, "ipFamilyPolicy"), "" | PREFER)
+        && ["type", "clusterIP", "clusterIPs", "ipFamilies"].iter().all(|f| same(spec.get(f), old.get(f)))
 }
 
 /// A service of one family gives up what it had of the other; one of two does not.

@@ -10,8 +10,8 @@ pub(super) const SERVICE: Hooks = Hooks {
     default,
     begin: allocate::begin,
     name: names::dns_label,
-    prepare_create: |service, _| no_internal_policy(sub(service, "spec")),
     prepare_update,
+    canonicalize: no_internal_policy,
     validate_create: |service, _, errors| service_rules::validate(service, None, errors),
     validate_update: |new, old, _, errors| {
         service_rules::validate_update(new, old, errors);
@@ -100,7 +100,8 @@ pub(super) fn node_ports(spec: &Value) -> Vec<i64> {
 }
 
 /// A name elsewhere has no traffic inside. Whoever sent a policy owns it all the same.
-fn no_internal_policy(spec: &mut Value) {
+fn no_internal_policy(service: &mut Value) {
+    let spec = sub(service, "spec");
     if text(spec, "type") == "ExternalName" {
         remove(spec, "internalTrafficPolicy");
     }
@@ -110,7 +111,6 @@ fn no_internal_policy(spec: &mut Value) {
 fn prepare_update(service: &mut Value, old: &Value, _: &Context<'_>) {
     let old_spec = &old["spec"];
     let spec = sub(service, "spec");
-    no_internal_policy(spec);
     let unchanged = |spec: &Value, field: &str| same(spec.get(field), old_spec.get(field));
     let lost = |spec: &Value, needs: fn(&Value) -> bool| needs(old_spec) && !needs(spec);
     if lost(spec, needs_cluster_ip) {

@@ -353,15 +353,17 @@ fn validate_volume(object: &Value, errors: &mut Errors) {
     }
 }
 
+/// What is said where [`portal`] finds too long a name.
+pub(crate) const LONG_PORTAL: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
+                                      iscsi.initiatorName is specified.";
+
 /// A volume and its portal share a name of limited length with whoever opens it.
 fn portal(volume: &Value, path: &Path<'_>, errors: &mut Errors) {
     let source = &volume["spec"]["iscsi"];
     let portal = text(source, "targetPortal");
     let length = text_at(volume, &["metadata", "name"]).len() + 1 + portal.len();
     if get(source, "initiatorName").is_some() && length > 64 {
-        let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if \
-                      iscsi.initiatorName is specified.";
-        errors.invalid(&path.child("targetportal"), &json!(portal), detail);
+        errors.invalid(&path.child("targetportal"), &json!(portal), LONG_PORTAL);
     }
 }
 

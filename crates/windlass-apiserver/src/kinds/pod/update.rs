@@ -7,7 +7,8 @@ use crate::field::{Errors, Path};
 use crate::kinds::check::{in_range, required};
 use crate::kinds::meta::immutable;
 use crate::kinds::tree::{each, entries, get, int, list, remove, restore, same, set, sub, text};
-use crate::kinds::{Context, diff, inner};
+use crate::kinds::{Context, diff, equal, inner};
+use crate::schema;
 
 const ALLOWED: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
@@ -91,7 +92,7 @@ fn pod(new: &Value, old: &Value, errors: &mut Errors) {
     }
     only_added_tolerations(new, old, &path, errors);
     only_removed_gates(new, old, &path, errors);
-    if !same(Some(new), Some(old)) {
+    if !same_spec(new, old) {
         rest(new, old, &path, errors);
     }
 }
@@ -197,11 +198,18 @@ fn rest(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
         }
         gated_affinity(&mut munged, new, old, path, errors);
     }
-    if !same(Some(&munged), Some(old)) {
-        let shown = |spec: &Value| inner::shown("io.k8s.api.core.v1.PodSpec", spec);
+    if !same_spec(&munged, old) {
+        let shown = |spec: &Value| inner::shown(SPEC, spec);
         let changes = diff::unified(&shown(old), &shown(&munged));
         errors.forbidden(path, &format!("{ALLOWED}\n{changes}"));
     }
+}
+
+const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
+
+fn same_spec(new: &Value, old: &Value) -> bool {
+    let types = schema::builtin();
+    equal::equal_at(types, types.id(SPEC).expect("pods have specs"), "", new, old)
 }
 
 /// The node affinity of a pod that waits may become stricter.

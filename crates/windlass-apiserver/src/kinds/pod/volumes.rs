@@ -105,6 +105,9 @@ fn source(volume: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Error
         return;
     };
     one_source(first, volume, scene, path, errors);
+    if *first == "iscsi" {
+        portal(volume, path, errors);
+    }
     for more in present {
         // The real server spells them so.
         let name = match *more {
@@ -113,6 +116,17 @@ fn source(volume: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Error
             more => more,
         };
         errors.forbidden(&path.child(name), "may not specify more than 1 volume type");
+        if *more == "iscsi" {
+            portal(volume, path, errors);
+        }
+    }
+}
+
+/// A volume and its portal share a name of limited length with whoever opens it.
+fn portal(volume: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let (name, source) = (text(volume, "name"), &volume["iscsi"]);
+    if get(source, "initiatorName").is_some() && name.len() + 1 + text(source, "targetPortal").len() > 64 {
+        errors.invalid(&path.child("name"), &json!(name), storage::LONG_PORTAL);
     }
 }
 
