@@ -113,6 +113,7 @@ impl Server {
                 Ok(())
             }
             Flavor::Builtin { hooks, .. } => {
+                call.warnings.extend((hooks.forewarnings)(tree));
                 hooks.create(tree, &self.context(call, resource))?;
                 call.warnings.extend((hooks.warnings)(tree, None));
                 Ok(())

@@ -172,6 +172,8 @@ pub struct Hooks {
     pub blank: fn(&mut Value),
     /// Annotations that stand for fields of the real server's inner type: metadata by itself does not show them.
     pub inner_annotations: &'static [&'static str],
+    /// Warnings for the client of a new object before it is prepared, whether it is then refused or not.
+    pub forewarnings: fn(&Value) -> Vec<String>,
     /// Warnings for the client, as kube-apiserver sends them in `Warning` headers; the old object at an update.
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
 }
@@ -197,6 +199,7 @@ impl Hooks {
         canonicalize: |_| {},
         blank: |_| {},
         inner_annotations: &[],
+        forewarnings: |_| Vec::new(),
         warnings: |_, _| Vec::new(),
     };
 

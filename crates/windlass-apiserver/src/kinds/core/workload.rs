@@ -7,7 +7,7 @@ use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{defaults, update, validate, warnings};
+use crate::kinds::pod::{annotations, defaults, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 
@@ -21,6 +21,7 @@ pub(super) const POD: Hooks = Hooks {
     validate_create: |pod, _, errors| validate::create(pod, errors),
     validate_update: update::validate,
     validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
+    forewarnings: annotations::app_armor_warnings,
     warnings: |new, old| {
         if old.is_some() {
             return Vec::new();
@@ -90,6 +91,7 @@ fn prepare_pod(pod: &mut Value, context: &Context<'_>) {
         }
     }
     each(spec, "topologySpreadConstraints", |constraint| select_by_own_labels(constraint, &labels));
+    annotations::copy_app_armor(pod);
 }
 
 /// Turns `matchLabelKeys` and `mismatchLabelKeys` into expressions over the pod's own labels.

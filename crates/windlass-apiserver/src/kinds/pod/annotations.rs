@@ -2,17 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::each_container;
+use super::{each_container, security};
 use crate::field::{Errors, Path};
 use crate::kinds::paths;
-use crate::kinds::tree::{entries, get, text};
+use crate::kinds::tree::{each, entries, get, set, sub, text};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
+pub(super) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const LOCALHOST: &str = "localhost/";
+
+/// What is said of an annotation for AppArmor.
+pub(super) const APP_ARMOR_OLD: &str = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
 
 /// Whether a pod mirrors one that a node runs by itself.
 pub(super) fn is_mirror(metadata: &Value) -> bool {
@@ -103,6 +106,63 @@ fn same(profile: &Value, said: &str, what: &str, path: &Path<'_>, errors: &mut E
     if !agrees {
         errors.forbidden(&path.child("type"), &format!("{what} type in annotation and field must match"));
     }
+}
+
+/// The field that an annotation for AppArmor stands for.
+pub(super) fn app_armor_field(annotation: &str) -> Option<Value> {
+    match annotation {
+        "unconfined" => Some(json!({"type": "Unconfined"})),
+        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
+        text => {
+            let profile = text.strip_prefix(LOCALHOST).filter(|profile| !profile.is_empty())?;
+            Some(json!({"type": "Localhost", "localhostProfile": profile}))
+        }
+    }
+}
+
+/// The annotation for AppArmor of a container that has no such field, and the field if it is a valid one; nothing
+/// where the field of the pod says the same.
+fn app_armor_alone(pod: &Value, container: &Value) -> Option<(String, Option<Value>)> {
+    let of = |holder: &Value| get(&holder["securityContext"], "appArmorProfile").cloned();
+    let key = format!("{APP_ARMOR}{}", text(container, "name"));
+    let said = pod["metadata"]["annotations"].get(&key)?.as_str()?;
+    if text(&pod["spec"]["os"], "name") == "windows" || of(container).is_some() {
+        return None;
+    }
+    let field = app_armor_field(said).filter(|field| {
+        let mut errors = Errors::default();
+        security::app_armor(field, &Path::Root, &mut errors);
+        errors.is_empty()
+    });
+    (field.is_none() || field != of(&pod["spec"])).then_some((key, field))
+}
+
+/// Copies annotations for AppArmor to the fields that took their place.
+pub(crate) fn copy_app_armor(pod: &mut Value) {
+    if !entries(&pod["metadata"], "annotations").any(|(key, _)| key.starts_with(APP_ARMOR)) {
+        return;
+    }
+    let before = pod.clone();
+    for kind in ["initContainers", "containers", "ephemeralContainers"] {
+        each(sub(pod, "spec"), kind, |container| {
+            if let Some((_, Some(field))) = app_armor_alone(&before, container) {
+                set(sub(container, "securityContext"), "appArmorProfile", field);
+            }
+        });
+    }
+}
+
+/// What is said of such annotations before they are copied.
+pub(crate) fn app_armor_warnings(pod: &Value) -> Vec<String> {
+    let metadata = Path::Root.child("metadata");
+    let path = metadata.child("annotations");
+    let mut out = Vec::new();
+    each_container(&pod["spec"], &Path::Root, |container, _| {
+        if let Some((key, _)) = app_armor_alone(pod, container) {
+            out.push(format!("{}: {APP_ARMOR_OLD}", path.key(&key)));
+        }
+    });
+    out
 }
 
 /// Some annotations of a pod stay as they are.

@@ -1,7 +1,7 @@
 //! Pods, and the pod templates inside other kinds.
 
 pub(crate) mod affinity;
-mod annotations;
+pub(crate) mod annotations;
 pub(crate) mod conditions;
 mod containers;
 pub(crate) mod defaults;

@@ -104,7 +104,7 @@ fn seccomp(profile: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
-fn app_armor(profile: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn app_armor(profile: &Value, path: &Path<'_>, errors: &mut Errors) {
     const NEEDED: &str = "must be set when AppArmor type is Localhost";
     let at = path.child("localhostProfile");
     let file = get(profile, "localhostProfile").and_then(Value::as_str);

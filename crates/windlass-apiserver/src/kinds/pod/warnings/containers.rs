@@ -1,8 +1,9 @@
 //! Warnings for the containers of a pod.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::field::Path;
+use crate::kinds::pod::annotations::{APP_ARMOR, APP_ARMOR_OLD, app_armor_field};
 use crate::kinds::tree::{at, get, int, list, text};
 use crate::kinds::warn;
 
@@ -34,16 +35,15 @@ pub(super) fn each(pod: &Value, root: &Path<'_>, out: &mut Vec<String>) {
         if no_seccomp(container) && annotation(&key).is_some() {
             out.push(format!("{}: {useless}", annotations.key(&key)));
         }
-        let key = format!("container.apparmor.security.beta.kubernetes.io/{name}");
+        let key = format!("{APP_ARMOR}{name}");
         // Of pods themselves their preparation takes care.
         if !matches!(root, Path::Root)
             && at(container, &["securityContext", "appArmorProfile"]).is_none()
-            && let Some(profile) = annotation(&key)
+            && let Some(profile) = annotation(&key).and_then(Value::as_str)
         {
             let of_pod = at(spec, &["securityContext", "appArmorProfile"]);
-            if of_pod.is_none() || of_pod != app_armor(profile).as_ref() {
-                let instead = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
-                out.push(format!("{}: {instead}", annotations.key(&key)));
+            if of_pod.is_none() || of_pod != app_armor_field(profile).as_ref() {
+                out.push(format!("{}: {APP_ARMOR_OLD}", annotations.key(&key)));
             }
         }
         let resources = path.child("resources");
@@ -55,18 +55,6 @@ pub(super) fn each(pod: &Value, root: &Path<'_>, out: &mut Vec<String>) {
         }
         hidden_variables(container, path, out);
     });
-}
-
-/// The field that an annotation for AppArmor stands for.
-fn app_armor(annotation: &Value) -> Option<Value> {
-    match annotation.as_str()? {
-        "unconfined" => Some(json!({"type": "Unconfined"})),
-        "runtime/default" => Some(json!({"type": "RuntimeDefault"})),
-        text => {
-            let profile = text.strip_prefix("localhost/").filter(|profile| !profile.is_empty())?;
-            Some(json!({"type": "Localhost", "localhostProfile": profile}))
-        }
-    }
 }
 
 /// A variable that is set twice, and not in terms of its first value.
