@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::flows;
 use super::object::{finalizers, meta_mut, meta_str};
 use super::registry::Resource;
 use super::server::{Call, Server};
@@ -40,13 +41,16 @@ impl Server {
         }
     }
 
-    /// What follows from a write: a definition is established and served.
+    /// What follows from a write: a definition is established and served, flow schemas know their levels.
     pub(super) fn after_write(
         &mut self,
         resource: &Arc<Resource>,
         object: &Arc<Object>,
         call: &Call<'_>,
     ) -> Result<()> {
+        if resource.group == flows::GROUP {
+            return self.settle_flows(call.now);
+        }
         if !resource.is_definitions() {
             return Ok(());
         }
@@ -86,6 +90,9 @@ impl Server {
         object: &Arc<Object>,
         call: &mut Call<'_>,
     ) -> Result<()> {
+        if resource.group == flows::GROUP {
+            return self.settle_flows(call.now);
+        }
         if resource.is_definitions() {
             self.registry.withdraw(object.name());
             return Ok(());

@@ -29,6 +29,7 @@ mod delete;
 mod discovery;
 mod evict;
 mod filter;
+mod flows;
 mod health;
 mod list;
 mod matching;
