@@ -4,6 +4,10 @@
 //! This reads the one shape that each of them has, and gives up on anything else: of certificates, only those that our own
 //! authority has signed get here.
 
+mod curve;
+mod pem;
+pub(crate) mod request;
+
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const OBJECT_IDENTIFIER: u8 = 0x06;

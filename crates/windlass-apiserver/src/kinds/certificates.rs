@@ -8,6 +8,7 @@ use super::check::required;
 use super::tree::{each, fill, get, int, list, remove, restore, seconds, set, sub, text};
 use super::{Context, Hooks, names};
 use crate::field::{Errors, Path};
+use crate::x509;
 
 /// The hooks of a certificates kind.
 pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
@@ -124,9 +125,8 @@ const USAGES: [&str; 23] = [
 fn validate(object: &Value, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     let request = STANDARD.decode(text(spec, "request")).unwrap_or_default();
-    if !request.windows(30).any(|window| window == b"-----BEGIN CERTIFICATE REQUEST") {
-        let detail = "PEM block type must be CERTIFICATE REQUEST";
-        errors.invalid(&path.child("request"), &spec["request"], detail);
+    if let Some(fault) = x509::request::fault(&request) {
+        errors.invalid(&path.child("request"), &spec["request"], &fault);
     }
     required(spec, "usages", "", &path, errors);
     for (index, usage) in list(spec, "usages").iter().enumerate() {
@@ -138,7 +138,13 @@ fn validate(object: &Value, errors: &mut Errors) {
             errors.duplicate(&at.index(index), usage);
         }
     }
-    signer_name(text(spec, "signerName"), &path.child("signerName"), errors);
+    match text(spec, "signerName") {
+        name @ "kubernetes.io/legacy-unknown" => {
+            let detail = "the legacy signerName is not allowed via this API version";
+            errors.invalid(&path.child("signerName"), &json!(name), detail);
+        }
+        name => signer_name(name, &path.child("signerName"), errors),
+    }
     if let Some(seconds) = int(spec, "expirationSeconds").filter(|seconds| *seconds < 600) {
         let detail = "may not specify a duration less than 600 seconds (10 minutes)";
         errors.invalid(&path.child("expirationSeconds"), &json!(seconds), detail);

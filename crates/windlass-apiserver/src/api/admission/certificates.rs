@@ -55,7 +55,8 @@ pub(super) fn subject(request: &Value, admission: &mut Admission<'_>) -> Result<
         return Ok(());
     }
     // What is no request at all is refused by those who look at the object.
-    let found = decoded(str_at(request, &["spec", "request"])).and_then(|der| x509::of_request(&der));
+    let pem = STANDARD.decode(str_at(request, &["spec", "request"])).unwrap_or_default();
+    let found = x509::request::der(&pem).and_then(|der| x509::of_request(&der));
     match found.is_some_and(|subject| subject.organizations.iter().any(|group| group == MASTERS)) {
         true => {
             let why = format!("use of {CLIENTS} signer with system:masters group is not allowed");
@@ -63,12 +64,4 @@ pub(super) fn subject(request: &Value, admission: &mut Admission<'_>) -> Result<
         }
         false => Ok(()),
     }
-}
-
-/// The DER in a PEM in base64.
-fn decoded(request: &str) -> Option<Vec<u8>> {
-    let pem = String::from_utf8(STANDARD.decode(request).ok()?).ok()?;
-    let (_, after) = pem.split_once("-----BEGIN CERTIFICATE REQUEST-----")?;
-    let (body, _) = after.split_once("-----END")?;
-    STANDARD.decode(body.split_ascii_whitespace().collect::<String>()).ok()
 }
