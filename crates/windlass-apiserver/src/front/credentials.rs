@@ -207,14 +207,27 @@ impl Credentials {
     ///
     /// # Errors
     /// When it is no such request, or is not signed by the key that it is about.
-    pub fn certify(&self, request: &str, now: Timestamp, lifetime: Duration) -> Result<String, Error> {
+    pub fn certify(
+        &self,
+        request: &str,
+        now: Timestamp,
+        lifetime: Duration,
+        usages: &[String],
+    ) -> Result<String, Error> {
         const BACKDATED: Duration = Duration::from_secs(5 * 60);
+        const SHORT: Duration = Duration::from_secs(8 * 3600);
         let mut request = CertificateSigningRequestParams::from_pem(request)?;
         let since = rcgen::date_time_ymd(1970, 1, 1)
             + Duration::from_secs(now.as_second().try_into().unwrap_or_default());
         let mut params = leaf(request.params.distinguished_name, ExtendedKeyUsagePurpose::ClientAuth);
         params.subject_alt_names = request.params.subject_alt_names;
-        (params.not_before, params.not_after) = (since - BACKDATED, since + lifetime);
+        let has = |usage: &str| usages.iter().any(|given| given == usage);
+        params.key_usages =
+            KEY_USAGES.into_iter().filter(|(name, _)| has(name)).map(|(_, usage)| usage).collect();
+        params.extended_key_usages =
+            PURPOSES.into_iter().filter(|(name, _)| has(name)).map(|(_, purpose)| purpose).collect();
+        let end = if lifetime < SHORT { lifetime } else { lifetime - BACKDATED };
+        (params.not_before, params.not_after) = (since - BACKDATED, since + end);
         request.params = params;
         Ok(request.signed_by(&self.issuer)?.pem())
     }
@@ -229,6 +242,16 @@ impl Credentials {
         self.tokens.clone()
     }
 }
+
+/// What the certificates are for that anybody may ask for.
+const KEY_USAGES: [(&str, KeyUsagePurpose); 2] = [
+    ("digital signature", KeyUsagePurpose::DigitalSignature),
+    ("key encipherment", KeyUsagePurpose::KeyEncipherment),
+];
+const PURPOSES: [(&str, ExtendedKeyUsagePurpose); 2] = [
+    ("client auth", ExtendedKeyUsagePurpose::ClientAuth),
+    ("server auth", ExtendedKeyUsagePurpose::ServerAuth),
+];
 
 /// Who signs by the key of a server that was started elsewhere, such as the file that a kube-apiserver was given as
 /// `--service-account-signing-key-file`: PKCS #8 in PEM, on the curve P-256.

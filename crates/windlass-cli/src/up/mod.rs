@@ -206,9 +206,9 @@ impl Cluster {
         let controllers = Controllers::all().with(Tokens::new(move |claims| issuer.sign(claims)));
         // So are certificates of clients, by its authority.
         let (credentials, clock) = (api.credentials.clone(), env.clone());
-        let controllers = controllers.with(Certificates::new(move |request, seconds| {
+        let controllers = controllers.with(Certificates::new(move |request, seconds, usages| {
             let lifetime = Duration::from_secs(seconds);
-            let signed = credentials.certify(request, clock.now(), lifetime);
+            let signed = credentials.certify(request, clock.now(), lifetime, usages);
             signed.inspect_err(|error| tracing::warn!(%error, "a certificate was not signed")).ok()
         }));
         let controllers = self.controllers.insert(controllers.start(api.client(&env), &env));

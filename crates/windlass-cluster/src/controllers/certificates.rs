@@ -1,4 +1,6 @@
-//! Certificates by which clients are known: what was approved is signed.
+//! Certificates by which clients and nodes are known: what was approved is signed.
+
+mod subject;
 
 use std::sync::Arc;
 
@@ -13,24 +15,25 @@ use windlass_core::ObjectKey;
 
 use crate::engine::{Controller, LookUp, Turn, View, Wiring};
 
-/// Signs CertificateSigningRequests of `kubernetes.io/kube-apiserver-client` that were approved. Without a key it does nothing, as
+/// Signs CertificateSigningRequests of the signers of Kubernetes that were approved. Without a key it does nothing, as
 /// kube-controller-manager without `--cluster-signing-key-file`.
 #[derive(Clone, Default)]
 pub struct Certificates {
     signer: Option<Arc<Sign>>,
 }
 
-/// Who makes a certificate of a request in PEM that lives for so many seconds; of what is none, none.
-type Sign = dyn Fn(&str, u64) -> Option<String> + Send + Sync;
+/// Who makes a certificate of a request in PEM that lives for so many seconds and is for these usages; of what is none, none.
+type Sign = dyn Fn(&str, u64, &[String]) -> Option<String> + Send + Sync;
 
-const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// A year, which is as long as a certificate lives at most.
 const LIFETIME: u64 = 365 * 24 * 3600;
 const LIFETIME_MIN: u64 = 600;
 
 impl Certificates {
     /// Certificates are signed so: by the authority that the API server knows its clients by.
-    pub fn new(sign: impl Fn(&str, u64) -> Option<String> + Send + Sync + 'static) -> Certificates {
+    pub fn new(
+        sign: impl Fn(&str, u64, &[String]) -> Option<String> + Send + Sync + 'static,
+    ) -> Certificates {
         Certificates { signer: Some(Arc::new(sign)) }
     }
 }
@@ -48,8 +51,9 @@ impl Controller for Certificates {
 
     fn sign(&self, asked: &Value) -> Option<String> {
         let (request, lifetime) = (asked["request"].as_str()?, asked["lifetime"].as_u64()?);
+        let usages: Vec<String> = serde_json::from_value(asked["usages"].clone()).ok()?;
         // What cannot be signed is answered, too, with nothing: it is not asked again.
-        Some((self.signer.as_ref()?)(request, lifetime).unwrap_or_default())
+        Some((self.signer.as_ref()?)(request, lifetime, &usages).unwrap_or_default())
     }
 
     fn step(&self, key: &ObjectKey, view: &View<'_>, now: Timestamp) -> Turn {
@@ -58,7 +62,15 @@ impl Controller for Certificates {
             return turn;
         };
         let mut request = Request::clone(&request);
-        if let Some(fault) = usage_fault(&request.spec.usages.clone().unwrap_or_default()) {
+        let usages = request.spec.usages.clone().unwrap_or_default();
+        let pem = String::from_utf8_lossy(&request.spec.request.0).into_owned();
+        let fault = match request.spec.signer_name.as_str() {
+            "kubernetes.io/kube-apiserver-client" => usage_fault(&usages),
+            "kubernetes.io/kube-apiserver-client-kubelet" => subject::client_fault(&pem, &usages),
+            "kubernetes.io/kubelet-serving" => subject::serving_fault(&pem, &usages),
+            _ => return turn,
+        };
+        if let Some(fault) = fault {
             let conditions = request.status.get_or_insert_default().conditions.get_or_insert_default();
             conditions.push(Condition {
                 type_: "Failed".into(),
@@ -76,8 +88,9 @@ impl Controller for Certificates {
             .expiration_seconds
             .map_or(LIFETIME, |seconds| seconds.try_into().unwrap_or_default());
         let asked = json!({
-            "request": String::from_utf8_lossy(&request.spec.request.0),
+            "request": pem,
             "lifetime": asked.clamp(LIFETIME_MIN, LIFETIME),
+            "usages": usages,
         });
         match view.token(&asked) {
             None => turn.look_up(LookUp::Token(asked)),
@@ -92,7 +105,7 @@ impl Controller for Certificates {
     }
 }
 
-/// Whether a request is for this signer, approved, and waits.
+/// Whether a request is approved, and waits.
 fn is_wanted(request: &Request) -> bool {
     let status = request.status.clone().unwrap_or_default();
     let has = |kind: &str| {
@@ -100,7 +113,7 @@ fn is_wanted(request: &Request) -> bool {
         conditions.into_iter().any(|condition| condition.type_ == kind && condition.status == "True")
     };
     let is_signed = status.certificate.as_ref().is_some_and(|certificate| !certificate.0.is_empty());
-    request.spec.signer_name == SIGNER && has("Approved") && !has("Denied") && !has("Failed") && !is_signed
+    has("Approved") && !has("Denied") && !has("Failed") && !is_signed
 }
 
 /// What a certificate of a client may not be for, or must be for.

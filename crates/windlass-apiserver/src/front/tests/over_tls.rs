@@ -170,8 +170,8 @@ async fn a_certificate_that_was_asked_for_makes_a_user_known() {
     params.distinguished_name.push(DnType::CommonName, "amy");
     let key = KeyPair::generate().unwrap();
     let request = params.serialize_request(&key).unwrap().pem().unwrap();
-    let hour = Duration::from_secs(3600);
-    let certificate = served.credentials.certify(&request, served.server.now(), hour).unwrap();
+    let (hour, usages) = (Duration::from_secs(3600), ["client auth".to_owned()]);
+    let certificate = served.credentials.certify(&request, served.server.now(), hour, &usages).unwrap();
     let mut client = served.client("h2", Some((certificate, key.serialize_pem()))).await;
     let reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let (code, told) = answer(client.send(self::request("POST", reviews, "{}")).await.unwrap()).await;
@@ -182,8 +182,8 @@ async fn a_certificate_that_was_asked_for_makes_a_user_known() {
     assert_eq!(id.strip_prefix("X509SHA256=").map(str::len), Some(64), "{id}");
 
     let past = served.server.now() - jiff::SignedDuration::from_hours(2);
-    let expired = served.credentials.certify(&request, past, hour).unwrap();
+    let expired = served.credentials.certify(&request, past, hour, &usages).unwrap();
     let mut client = served.client("h2", Some((expired, key.serialize_pem()))).await;
     assert_eq!(client.get("/api").await.0, 401);
-    assert!(served.credentials.certify("no request", past, hour).is_err());
+    assert!(served.credentials.certify("no request", past, hour, &usages).is_err());
 }
