@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::props::Props;
+use super::props::{Additional, Props};
 use super::{add_failures, cel, embedded, prune, validate};
 use crate::field::{Errors, Path};
 
@@ -40,13 +40,15 @@ fn check_one(props: &Props, default: &Value, path: &Path<'_>, inside_meta: bool,
             return;
         }
     }
-    let failures = validate::validate(props, default, None);
+    let failures = validate::validate(&untyped(props.clone()), default, None);
     if !failures.is_empty() {
         add_failures(failures, Some(path), errors);
         return;
     }
-    // A rule that does not compile is reported where it stands. The default must pass both when it comes new and
-    // when it was there before.
+    for fault in cel::compile_faults(props, props.embedded) {
+        errors.invalid(path, &props.ty.as_str().into(), &format!("rule compile error: {fault}"));
+    }
+    // The default must pass both when it comes new and when it was there before.
     if let Ok(Some(rules)) = cel::Rules::compile(props, props.embedded) {
         let before = errors.0.len();
         rules.run(props, default, Some(default), path, false, errors);
@@ -54,4 +56,16 @@ fn check_one(props: &Props, default: &Value, path: &Path<'_>, inside_meta: bool,
             rules.run(props, default, None, path, false, errors);
         }
     }
+}
+
+/// The real server checks defaults by another form of the schema, which does not say that a value is a number or a text.
+fn untyped(mut props: Props) -> Props {
+    props.int_or_string = false;
+    props.items = props.items.map(|items| Box::new(untyped(*items)));
+    props.properties = props.properties.into_iter().map(|(name, one)| (name, untyped(one))).collect();
+    props.additional = props.additional.map(|additional| match additional {
+        Additional::Schema(schema) => Additional::Schema(Box::new(untyped(*schema))),
+        other => other,
+    });
+    props
 }

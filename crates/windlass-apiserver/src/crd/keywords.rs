@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::cel::{self, Estimates};
-use super::paths;
 use super::props::{Additional, Props, Rule};
-use super::text;
+use super::{paths, structural, text};
 use crate::field::{Errors, Path, Reason};
 
 /// What is known of the place of a node.
@@ -23,6 +22,9 @@ struct Place {
     cardinality: Option<u64>,
     /// Whether the schema is what it was before an update.
     unchanged: bool,
+    /// Whether a node above has rules, and why those of this node have no type to speak of, if they have none.
+    has_rules: bool,
+    undeclared: Option<&'static str>,
 }
 
 /// Faults of the schema, and faults of rules, which are looked at only where the schema has none.
@@ -56,14 +58,21 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         found.schema.forbidden(&path.child("uniqueItems"), detail);
     }
-    below(props, path, is_root, place, &mut found);
+    let has_rules = place.has_rules || !props.rules.is_empty();
+    let is_unknown = has_rules && !props.ty.is_empty() && !TYPES.contains(&props.ty.as_str());
+    let here =
+        Place { has_rules, undeclared: place.undeclared.or(is_unknown.then_some(NO_TYPE)), ..place.clone() };
+    below(props, path, is_root, &here, &mut found);
     check_extensions(props, path, &mut found.schema);
     check_list_map(props, path, &mut found.schema);
     let rules = path.child("x-kubernetes-validations");
     for (i, rule) in props.rules.iter().enumerate() {
         check_rule(props, rule, &rules.index(i), &mut found.schema);
     }
-    if !props.rules.is_empty() && found.schema.is_empty() && place.compile {
+    let runs = !props.rules.is_empty() && found.schema.is_empty() && place.compile;
+    if let Some(why) = place.undeclared.filter(|_| runs) {
+        found.rules.push(Reason::Internal, &rules, format!("Internal error: {why}"));
+    } else if runs {
         let site = cel::Site {
             is_resource: is_root || is_resource,
             path: &rules,
@@ -76,8 +85,14 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
     found
 }
 
+/// What the real server says of rules below a type that is none, and of those of elements that their holder cannot have.
+const NO_TYPE: &str = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
+                       to convert structural schema to CEL declarations";
+const NO_ELEMENTS: &str = "failed to convert to declType for CEL validation rules";
+
+const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+
 fn check_supported(props: &Props, path: &Path<'_>, place: &Place, errors: &mut Errors) {
-    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
     if !props.ty.is_empty() && !TYPES.contains(&props.ty.as_str()) {
         errors.not_supported(&path.child("type"), &props.ty.as_str().into(), &TYPES);
     }
@@ -111,6 +126,8 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
         cardinality: place.cardinality.zip(most).map(|(above, most)| above.saturating_mul(most)),
         ..place.clone()
     };
+    let is_scalar = matches!(props.ty.as_str(), "boolean" | "integer" | "number" | "string");
+    let lost = (is_scalar && place.has_rules).then_some(NO_ELEMENTS);
     let at = path.child("additionalProperties");
     if !props.properties.is_empty() && !matches!(props.additional, None | Some(Additional::Bool(true))) {
         let mut both = Found::default();
@@ -118,7 +135,7 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
         add(both);
     }
     if let Some(schema) = props.additional_schema() {
-        let mut place = place.clone();
+        let mut place = Place { undeclared: place.undeclared.or(lost), ..place.clone() };
         if place.inside_meta {
             place.no_defaults = Some("inside additionalProperties applying to object metadata".into());
         }
@@ -149,7 +166,7 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
     for (name, schema) in &props.definitions {
         add(node(schema, &definitions.key(name), false, false, &nested));
     }
-    let mut place = place.clone();
+    let mut place = Place { undeclared: place.undeclared.or(lost), ..place.clone() };
     if !props.is_list("map") && place.uncorrelatable.is_none() {
         place.uncorrelatable = Some(path.to_string());
     }
@@ -322,7 +339,7 @@ fn check_rule(props: &Props, rule: &Rule, path: &Path<'_>, errors: &mut Errors) 
     if has_lines(&rule.field_path) {
         refuse("must not contain line breaks");
     }
-    if paths::resolve(props, &rule.field_path, true).is_err() {
+    if structural::unsupported(props).is_none() && paths::resolve(props, &rule.field_path, true).is_err() {
         refuse("must be a valid path");
     }
 }

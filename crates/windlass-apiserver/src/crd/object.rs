@@ -154,8 +154,12 @@ fn validate_stored(crd: &Value, errors: &mut Errors) {
     }
     let known: Vec<(&str, bool)> =
         versions(crd).iter().map(|v| (str_at(v, &["name"]), v["storage"] == true)).collect();
-    for (name, _) in known.iter().filter(|(name, storage)| *storage && !stored.contains(name)) {
-        errors.invalid(&path, value, &format!("must have the storage version {name}"));
+    for (i, (name, storage)) in known.iter().enumerate() {
+        // A name that stands twice is found once.
+        let is_found = stored.contains(name) && known[..i].iter().all(|(other, _)| other != name);
+        if *storage && !is_found {
+            errors.invalid(&path, value, &format!("must have the storage version {name}"));
+        }
     }
     for (i, name) in stored.iter().enumerate() {
         if known.iter().all(|(known, _)| known != name) {
@@ -271,7 +275,8 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
         let subresources = Shared::new("subresources", versions);
         let has_status = |version: &Value| version["subresources"]["status"].is_object();
         let any_status = versions.iter().any(has_status);
-        Shared::new("schema", versions).each(versions, "validation", path, &mut |schema, path, i| {
+        let schemas = Shared::new("schema", versions);
+        schemas.each(versions, "validation", path, &mut |schema, path, i| {
             // A schema that all versions share must do for those with a status as well.
             let status = any_status && (path_is_shared(path) || has_status(&versions[i]));
             let unchanged = old.is_some_and(|old| has_same_schema(old, &versions[i]));
@@ -288,8 +293,10 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
         });
         let fields = Shared::new("selectableFields", versions);
         fields.each(versions, "selectableFields", path, &mut |value, path, i| {
-            let schema = &versions[i]["schema"]["openAPIV3Schema"];
-            validate_selectable(value, schema, path, errors);
+            // Fields that all versions share go with a schema that all share, others with those of their versions.
+            let schema = &versions[i]["schema"];
+            let schema = (schemas.identical == fields.identical && !schema.is_null()).then_some(schema);
+            validate_selectable(value, schema, fields.identical, path, errors);
         });
     }
     webhook::validate_conversion(&spec["conversion"], old, &path.child("conversion"), errors);
@@ -451,6 +458,8 @@ const ROOT_KEYWORDS: [&str; 22] = [
     "x-kubernetes-validations",
 ];
 
+const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
 fn validate_schema(schema: &Value, has_status: bool, unchanged: bool, path: &Path<'_>, errors: &mut Errors) {
     if !schema.is_object() {
         return;
@@ -466,7 +475,7 @@ fn validate_schema(schema: &Value, has_status: bool, unchanged: bool, path: &Pat
                           MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items \
                           Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are allowed at \
                           the root of the schema if the status subresource is enabled";
-            errors.invalid(&path, schema, detail);
+            errors.invalid(&path, &kinds::inner::shown(SCHEMA, schema), detail);
         }
     }
     if props.nullable {
@@ -551,8 +560,25 @@ fn validate_column(column: &Value, path: &Path<'_>, errors: &mut Errors) {
 /// How many fields of a kind may be selectable.
 const SELECTABLE_MAX: usize = 8;
 
-fn validate_selectable(fields: &Value, schema: &Value, path: &Path<'_>, errors: &mut Errors) {
-    let props = Props::read(schema);
+fn validate_selectable(
+    fields: &Value,
+    schema: Option<&Value>,
+    shared: bool,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
+    if fields.as_array().is_none_or(Vec::is_empty) {
+        return;
+    }
+    let Some(schema) = schema else {
+        let detail = match shared {
+            true => "may only be set when validations.schema is included",
+            // The words are the real server's.
+            false => "may only be set when `version.schema.openAPIV3Schema` is not included",
+        };
+        return errors.invalid(path, &"".into(), detail);
+    };
+    let props = Props::read(&schema["openAPIV3Schema"]);
     let mut seen: Vec<String> = Vec::new();
     for (i, field) in fields.as_array().into_iter().flatten().enumerate() {
         let text = str_at(field, &["jsonPath"]);

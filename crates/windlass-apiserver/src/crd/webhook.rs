@@ -104,9 +104,10 @@ fn validate_url(url: &str, path: &Path<'_>, errors: &mut Errors) {
 }
 
 fn validate_service(service: &Value, path: &Path<'_>, errors: &mut Errors) {
-    for key in ["name", "namespace"] {
-        if str_at(service, &[key]).is_empty() {
-            errors.required(&path.child(key), "");
+    // The real server confuses the two.
+    for (missing, told) in [("namespace", "name"), ("name", "namespace")] {
+        if str_at(service, &[missing]).is_empty() {
+            errors.required(&path.child(told), "");
         }
     }
     let port = service["port"].as_i64().unwrap_or(443);

@@ -231,6 +231,14 @@ fn go_rule(rule: &Rule) -> Value {
     })
 }
 
+/// What is wrong with the rules of one node.
+pub(super) fn compile_faults(props: &Props, is_resource: bool) -> Vec<String> {
+    let own = (!props.rules.is_empty()).then(|| Decl::of(props, is_resource, SELF_TYPE)).flatten();
+    let Some(own) = own.map(Arc::new) else { return Vec::new() };
+    let rules = props.rules.iter().filter(|rule| !rule.rule.trim().is_empty());
+    rules.filter_map(|rule| compile(rule, &own).rule.err()).collect()
+}
+
 fn compile(rule: &Rule, own: &Arc<Decl>) -> Outcome {
     let ty = Ty::from(own);
     let old = match rule.optional_old_self {
