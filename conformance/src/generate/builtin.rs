@@ -1,7 +1,7 @@
 //! Valid objects of every built-in kind, spoilt at random: what a user can get wrong, at a create and at an update.
 //!
-//! The objects lie in `builtin/*.yaml`, several of a kind, so that together they fill nearly every field. Nothing that
-//! is spoilt is stored: those requests are dry runs.
+//! The objects lie in `builtin/*.yaml`, several of a kind, so that together they fill nearly every field; definitions of
+//! custom kinds are a pool of their own. Nothing that is spoilt is stored: those requests are dry runs.
 
 use std::sync::OnceLock;
 
@@ -40,12 +40,74 @@ const FILES: [&[u8]; 4] = [
     include_bytes!("../../builtin/others.yaml"),
 ];
 
-fn all() -> &'static [Kind] {
-    static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
-    KINDS.get_or_init(|| {
-        let files = FILES.iter().map(|file| codec::parse(file, Format::Yaml).expect("it is YAML").value);
-        files.flat_map(|file| file.as_array().expect("a list").iter().map(read).collect::<Vec<_>>()).collect()
-    })
+/// Kinds, and what spoils their objects.
+struct Pool {
+    kinds: Vec<Kind>,
+    spoiler: Spoiler,
+}
+
+impl Pool {
+    fn new(files: &[&[u8]]) -> Pool {
+        let files = files.iter().map(|file| codec::parse(file, Format::Yaml).expect("it is YAML").value);
+        let rows = files.flat_map(|file| file.as_array().expect("a list").clone());
+        let kinds: Vec<Kind> = rows.map(|row| read(&row)).collect();
+        let objects = kinds.iter().flat_map(|kind| kind.objects.iter().map(|o| (kind.type_name.as_str(), o)));
+        let spoiler = Spoiler::new(objects);
+        Pool { kinds, spoiler }
+    }
+
+    fn any(&self, rng: &mut Rng) -> &Kind {
+        let mut rest = rng.below(self.kinds.iter().map(|kind| kind.weight).sum());
+        for kind in &self.kinds {
+            match rest.checked_sub(kind.weight) {
+                Some(less) => rest = less,
+                None => return kind,
+            }
+        }
+        unreachable!("the weights add up")
+    }
+
+    /// The object with one to three things wrong.
+    fn spoilt(&self, rng: &mut Rng, kind: &Kind, object: &Value) -> Value {
+        loop {
+            let mut object = object.clone();
+            for _ in 0..1 + rng.below(100) / 60 + rng.below(100) / 80 {
+                self.spoiler.spoil(rng, &kind.type_name, &mut object);
+            }
+            if !is_dropped(&object) {
+                return object;
+            }
+        }
+    }
+
+    /// New objects that are spoilt.
+    fn created(&self, rng: &mut Rng) -> Vec<Step> {
+        let kind = self.any(rng);
+        let object = kind.object(rng);
+        let path = format!("{}?dryRun=All", kind.path);
+        let try_one = |_| Step::with("POST", path.clone(), self.spoilt(rng, kind, &object));
+        (0..TRIES).map(try_one).collect()
+    }
+
+    /// Updates of an object at its path, which spoil it.
+    fn updated(&self, rng: &mut Rng, kind: &Kind, object: &Value) -> Vec<Step> {
+        let try_one = |_| {
+            let mut object = self.spoilt(rng, kind, object);
+            mutate::set(&mut object, "/metadata/resourceVersion", json!("{rv}"));
+            Step::with("PUT", format!("{}/{}?dryRun=All", kind.path, kind.name), object)
+        };
+        (0..TRIES).map(try_one).collect()
+    }
+}
+
+fn builtin() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(&FILES))
+}
+
+fn definitions() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(&[include_bytes!("../../builtin/definitions.yaml")]))
 }
 
 fn read(row: &Value) -> Kind {
@@ -61,42 +123,20 @@ fn read(row: &Value) -> Kind {
     }
 }
 
-fn spoiler() -> &'static Spoiler {
-    static SPOILER: OnceLock<Spoiler> = OnceLock::new();
-    SPOILER.get_or_init(|| {
-        let objects = all().iter().flat_map(|kind| kind.objects.iter().map(|o| (kind.type_name.as_str(), o)));
-        Spoiler::new(objects)
-    })
-}
-
-fn any(rng: &mut Rng) -> &'static Kind {
-    let mut rest = rng.below(all().iter().map(|kind| kind.weight).sum());
-    for kind in all() {
-        match rest.checked_sub(kind.weight) {
-            Some(less) => rest = less,
-            None => return kind,
-        }
-    }
-    unreachable!("the weights add up")
-}
-
-/// The object with one to three things wrong.
-fn spoilt(rng: &mut Rng, kind: &Kind, object: &Value) -> Value {
-    loop {
-        let mut object = object.clone();
-        for _ in 0..1 + rng.below(100) / 60 + rng.below(100) / 80 {
-            spoiler().spoil(rng, &kind.type_name, &mut object);
-        }
-        if !is_dropped(&object) {
-            return object;
-        }
-    }
-}
-
-/// Whether kube-apiserver drops the connection: a policy for success counts completions that are not there.
+/// Whether kube-apiserver drops the connection: a policy for success counts completions that are not there, or fields
+/// are selectable that are looked for in a schema that is none.
 fn is_dropped(object: &Value) -> bool {
     let specs = [&object["spec"], &object["spec"]["jobTemplate"]["spec"]];
+    let mut versions = object["spec"]["versions"].as_array().into_iter().flatten();
+    let is_lost = |version: &Value| {
+        let schema = version["schema"].to_string();
+        let is_none = !version["schema"].is_null() && !version["schema"]["openAPIV3Schema"].is_object();
+        let no_structure = [r#""x-kubernetes-preserve-unknown-fields":false"#, r#""items":["#];
+        let is_lost = is_none || no_structure.iter().any(|fault| schema.contains(fault));
+        is_lost && version.get("selectableFields").is_some()
+    };
     specs.iter().any(|spec| spec.get("successPolicy").is_some() && spec.get("completions").is_none())
+        || versions.any(is_lost)
 }
 
 /// How many requests a sequence makes besides the first.
@@ -104,20 +144,18 @@ const TRIES: usize = 4;
 
 /// New objects that are spoilt.
 pub fn created(rng: &mut Rng) -> Vec<Step> {
-    let kind = any(rng);
-    let object = kind.object(rng);
-    let path = format!("{}?dryRun=All", kind.path);
-    let mut steps = Vec::new();
-    for _ in 0..TRIES {
-        steps.push(Step::with("POST", path.clone(), spoilt(rng, kind, &object)));
-    }
-    steps
+    builtin().created(rng)
+}
+
+/// New definitions that are spoilt.
+pub fn defined(rng: &mut Rng) -> Vec<Step> {
+    definitions().created(rng)
 }
 
 /// Updates that spoil a valid object, or change what may not change.
 pub fn updated(rng: &mut Rng) -> Vec<Step> {
     let kind = loop {
-        let kind = any(rng);
+        let kind = builtin().any(rng);
         if kind.stored {
             break kind;
         }
@@ -126,15 +164,26 @@ pub fn updated(rng: &mut Rng) -> Vec<Step> {
     let item = format!("{}/{}", kind.path, kind.name);
     let first = Step::with("POST", kind.path.clone(), object.clone());
     let mut steps = vec![first.capture("rv", "/metadata/resourceVersion")];
-    for _ in 0..TRIES {
-        let mut object = spoilt(rng, kind, &object);
-        mutate::set(&mut object, "/metadata/resourceVersion", json!("{rv}"));
-        steps.push(Step::with("PUT", format!("{item}?dryRun=All"), object));
-    }
+    steps.extend(builtin().updated(rng, kind, &object));
     // Of addresses there are few, and what belongs to no namespace does not go with one.
     if !item.contains("{ns}") || item.contains("/services/") {
         steps.push(Step::new("DELETE", item).quiet());
     }
+    steps
+}
+
+/// Updates that spoil a definition that is in use.
+pub fn redefined(rng: &mut Rng) -> Vec<Step> {
+    let kind = definitions().any(rng);
+    let object = kind.object(rng);
+    let item = format!("{}/{}", kind.path, kind.name);
+    let known = Step::new("GET", item.clone()).until_told(200, "/status/conditions/1/status", json!("True"));
+    let mut steps = vec![
+        Step::with("POST", kind.path.clone(), object.clone()).quiet(),
+        known.capture("rv", "/metadata/resourceVersion").quiet(),
+    ];
+    steps.extend(definitions().updated(rng, kind, &object));
+    steps.push(Step::new("DELETE", item).quiet());
     steps
 }
 
@@ -167,7 +216,15 @@ const SERVICES: [&str; 22] = [
 /// Services that become others, with the addresses and ports that they get, keep and give back.
 pub fn allocated(rng: &mut Rng) -> Vec<Step> {
     const PATH: &str = "/api/v1/namespaces/{ns}/services";
-    let part = |rng: &mut Rng| serde_json::from_str::<Value>(rng.pick(&SERVICES)).expect("it is JSON");
+    let mut prefers_both = false;
+    let mut part = |rng: &mut Rng| loop {
+        let part = serde_json::from_str::<Value>(rng.pick(&SERVICES)).expect("it is JSON");
+        prefers_both |= part["ipFamilyPolicy"] == "PreferDualStack";
+        // kube-apiserver with one family drops the connection when such a service gives up its address.
+        if !(prefers_both && part["clusterIP"] == "None") {
+            return part;
+        }
+    };
     let item = format!("{PATH}/a");
     let mut service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"},
         "spec": {"ports": [{"port": 80}], "selector": {"a": "b"}}});

@@ -108,6 +108,8 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("table.watch", 12, watch::table),
     ("crd.life", 10, custom::life),
     ("crd.structural", 40, custom::structural),
+    ("crd.spoilt", 120, builtin::defined),
+    ("crd.spoilt-updates", 40, builtin::redefined),
     ("crd.prune", 25, custom::prune),
     ("crd.default", 25, custom::defaults),
     ("crd.validate", 50, custom::validate),

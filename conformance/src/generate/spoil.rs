@@ -73,6 +73,13 @@ impl Spoiler {
             Type::IntOrString => json!(rng.pick(&PORTS)),
             Type::Duration => json!(rng.pick(&["0s", "-1s", "1h"])),
             Type::Bytes => json!(rng.pick(&["", "AAEC", "e30="])),
+            Type::Float64 => [json!(-1), json!(0), json!(1.5), json!(1e10), json!(3)][rng.below(5)].clone(),
+            Type::Any => [json!(null), json!("x"), json!(1), json!({"a": 1}), json!([1]), json!(true)]
+                [rng.below(6)]
+            .clone(),
+            Type::SchemaOrBool if rng.chance(50) => json!(rng.chance(50)),
+            Type::SchemaOrArray if rng.chance(30) => json!([value]),
+            Type::SchemaOrBool | Type::SchemaOrArray => self.structure(rng, schema_of_schemas(), value),
             Type::List(_) => self.list(rng, place, value.as_array().cloned().unwrap_or_default()),
             Type::Map(_) => map(rng, value.as_object().cloned().unwrap_or_default()),
             Type::Struct(id) => self.structure(rng, *id, value),
@@ -257,6 +264,11 @@ fn places(type_name: &str, object: &Value) -> Vec<Place> {
     out
 }
 
+fn schema_of_schemas() -> TypeId {
+    const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+    schema::builtin().id(SCHEMA).expect("definitions have schemas")
+}
+
 fn walk(
     ty: &Type,
     holder: Option<(TypeId, &'static Field)>,
@@ -271,6 +283,10 @@ fn walk(
         at.push_str(&key.replace('~', "~0").replace('/', "~1"));
         walk(ty, holder, value, at, out);
         at.truncate(length);
+    };
+    let ty = match ty {
+        Type::SchemaOrBool | Type::SchemaOrArray => &Type::Struct(schema_of_schemas()),
+        ty => ty,
     };
     match (ty, value) {
         (Type::Struct(id), Value::Object(map)) => {
