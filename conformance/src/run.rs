@@ -51,9 +51,6 @@ pub async fn run(server: &dyn Endpoint, sequence: &Sequence, id: &str) -> Result
     let started = Timestamp::now().as_second();
     let mut answers = Vec::new();
     for step in &sequence.steps {
-        if step.sleep > 0 {
-            sleep(Duration::from_millis(step.sleep)).await;
-        }
         let answer = run.step(step).await.unwrap_or_else(|error| {
             // The text of a transport error is ours, not the server's.
             Answer { error: format!("{error:#}"), ..Answer::default() }
@@ -268,6 +265,9 @@ fn find(place: &str, headers: &http::HeaderMap, body: &Body) -> Option<String> {
 }
 
 fn reached(until: &Until, answer: &Answer) -> bool {
+    if let Some(header) = until.at.strip_prefix("header:") {
+        return answer.status == until.status && answer.headers.iter().any(|(name, _)| name == header);
+    }
     let there = match &answer.body {
         Body::Tree(tree) => tree.pointer(&until.at).unwrap_or(&Value::Null),
         _ => &Value::Null,

@@ -69,13 +69,6 @@ pub struct Step {
     /// How far a `COLLECT` reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collect: Option<Collect>,
-    /// Milliseconds to wait before.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub sleep: u64,
-}
-
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }
 
 /// A request body.
@@ -108,7 +101,7 @@ impl Payload {
 pub struct Until {
     /// The status code.
     pub status: u16,
-    /// A JSON pointer that must lead to `is`.
+    /// A JSON pointer that must lead to `is`, or `header:NAME` for a header that must be there.
     #[serde(default)]
     pub at: String,
     /// The value there.
@@ -227,7 +220,6 @@ fn short(step: &Value) -> Result<Step> {
             "capture" => out.capture = serde_json::from_value(value.clone())?,
             "until" => out.until = Some(serde_json::from_value(value.clone())?),
             "quiet" => out.quiet = value.as_bool().unwrap_or(false),
-            "sleep" => out.sleep = value.as_u64().unwrap_or(0),
             other => bail!("a step knows no `{other}`"),
         }
     }
@@ -284,6 +276,12 @@ impl Step {
     /// With a value taken from the answer.
     pub fn capture(mut self, name: &str, pointer: &str) -> Step {
         self.capture.insert(name.into(), pointer.into());
+        self
+    }
+
+    /// Asked again until it answers with this status, and with this value at a place ([`Until::at`]).
+    pub fn until_told(mut self, status: u16, at: &str, is: Value) -> Step {
+        self.until = Some(Until { status, at: at.to_owned(), is });
         self
     }
 

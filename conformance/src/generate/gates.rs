@@ -481,11 +481,30 @@ pub fn classes(rng: &mut Rng) -> Vec<Step> {
         let bound = json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}});
         steps.push(Step::patch("merge", format!("{CLAIMS}/c/status"), bound));
     }
+    storage_known(&mut steps);
     for size in ["2Gi", "1Gi", "512Mi"] {
         let larger = json!({"spec": {"resources": {"requests": {"storage": size}}}});
-        let mut step = Step::patch("merge", format!("{CLAIMS}/c"), larger);
-        step.sleep = if size == "2Gi" { 500 } else { 0 };
-        steps.push(step);
+        steps.push(Step::patch("merge", format!("{CLAIMS}/c"), larger));
     }
     steps
+}
+
+/// Waits until the storage classes so far are known: the real server hears of them a little later, one after the other, so
+/// when a claim of the last may grow it knows all of them.
+fn storage_known(steps: &mut Vec<Step>) {
+    const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+    let name = json!({"name": "{id}-mark"});
+    let class = json!({"metadata": name, "provisioner": "p", "allowVolumeExpansion": true});
+    let sized = |size: &str| json!({"requests": {"storage": size}});
+    let claim = json!({"metadata": name, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "{id}-mark", "resources": sized("1Gi"),
+    }});
+    let bound = json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}});
+    let larger = json!({"spec": {"resources": sized("2Gi")}});
+    let item = format!("{CLAIMS}/{{id}}-mark");
+    steps.push(Step::with("POST", CLASSES, class).quiet());
+    steps.push(Step::with("POST", CLAIMS, claim).quiet());
+    steps.push(Step::patch("merge", format!("{item}/status"), bound).quiet());
+    steps.push(Step::patch("merge", format!("{item}?dryRun=All"), larger).until(200).quiet());
+    steps.push(Step::new("DELETE", format!("{CLASSES}/{{id}}-mark")).quiet());
 }

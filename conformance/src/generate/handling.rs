@@ -101,6 +101,20 @@ pub fn evictions(rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
+/// Waits until the nodes so far are known: the real server hears of them a little later, one after the other, so a pod
+/// that is told where the last of them is comes after all of them.
+fn nodes_known(steps: &mut Vec<Step>) {
+    const ZONE: &str = "topology.kubernetes.io/zone";
+    let node = json!({"metadata": {"name": "{id}-mark", "labels": {ZONE: "mark"}}});
+    let mut body = plain("mark");
+    body["spec"]["nodeName"] = json!("{id}-mark");
+    let told = format!("/metadata/labels/{}", ZONE.replace('/', "~1"));
+    let mark = Step::with("POST", format!("{PODS}?dryRun=All"), body).until_told(201, &told, json!("mark"));
+    steps.push(Step::with("POST", "/api/v1/nodes", node).quiet());
+    steps.push(mark.quiet());
+    steps.push(Step::new("DELETE", "/api/v1/nodes/{id}-mark").quiet());
+}
+
 /// Pods that are given to nodes.
 pub fn bindings(rng: &mut Rng) -> Vec<Step> {
     let mut body = plain("p0");
@@ -113,7 +127,8 @@ pub fn bindings(rng: &mut Rng) -> Vec<Step> {
         Step::with("POST", "/api/v1/nodes", json!({"metadata": {"name": "{id}-n", "labels": labels}})),
         Step::with("POST", PODS, body).capture("uid", "/metadata/uid"),
     ];
-    for index in 0..3 {
+    nodes_known(&mut steps);
+    for _ in 0..3 {
         let mut binding = json!({"metadata": {"name": "p0"}, "target": {"kind": "Node", "name": "{id}-n"}});
         match rng.below(8) {
             0 => binding["target"] = json!({"kind": "Pod", "name": "x"}),
@@ -129,9 +144,7 @@ pub fn bindings(rng: &mut Rng) -> Vec<Step> {
         } else {
             "/api/v1/namespaces/{ns}/bindings".to_owned()
         };
-        let mut step = Step::with("POST", path, binding);
-        step.sleep = if index == 0 { 500 } else { 0 };
-        steps.push(step);
+        steps.push(Step::with("POST", path, binding));
         steps.push(Step::new("GET", format!("{PODS}/p0")));
     }
     let mut born = plain("p1");
@@ -188,9 +201,10 @@ pub fn sizes(rng: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     if bound {
         steps.push(Step::with("POST", "/api/v1/nodes", node));
+        nodes_known(&mut steps);
     }
     steps.push(Step::with("POST", PODS, pod("p0", spec)));
-    for index in 0..4 {
+    for _ in 0..4 {
         let patch = match rng.below(9) {
             0 => json!({"spec": {"initContainers": [{"name": "i", "resources": some_resources(rng)}]}}),
             1 => json!({"spec": {"containers": [{"name": "a", "image": "y"}]}}),
@@ -205,9 +219,7 @@ pub fn sizes(rng: &mut Rng) -> Vec<Step> {
             _ => json!({"spec": {"containers": [{"name": "a", "resources": some_resources(rng)}]}}),
         };
         let path = format!("{PODS}/p0/{}", rng.pick(&["resize", "resize", "resize", "resize?dryRun=All"]));
-        let mut step = Step::patch("strategic", path, patch);
-        step.sleep = if index == 0 && bound { 500 } else { 0 };
-        steps.push(step);
+        steps.push(Step::patch("strategic", path, patch));
     }
     if rng.chance(30) {
         let patch = json!({"spec": {"containers": [{"name": "a", "resources": some_resources(rng)}]}});

@@ -205,21 +205,30 @@ pub fn pods(rng: &mut Rng) -> Vec<Step> {
     steps
 }
 
+/// Waits until the pods so far are known: the real server hears of them a little later, one after the other, so when it
+/// warns of the last one it knows all of them.
+fn pods_known(steps: &mut Vec<Step>) {
+    const HERE: &str = "/api/v1/namespaces/{ns}-mark";
+    let spec = json!({"hostNetwork": true, "containers": [{"name": "a", "image": "x"}]});
+    let strict = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    let asked = Step::patch("merge", format!("{HERE}?dryRun=All"), strict);
+    let namespace = json!({"metadata": {"name": "{ns}-mark"}});
+    steps.push(Step::with("POST", "/api/v1/namespaces", namespace).quiet());
+    let mark = json!({"metadata": {"name": "mark"}, "spec": spec});
+    steps.push(Step::with("POST", format!("{HERE}/pods"), mark).quiet());
+    steps.push(asked.until_told(200, "header:warning", Value::Null).quiet());
+}
+
 /// A namespace of which more is asked than some of its pods can give.
 pub fn levels(rng: &mut Rng) -> Vec<Step> {
     let mut steps: Vec<Step> = (0..=rng.below(5))
         .map(|index| Step::with("POST", PODS, secured_pod(rng, &format!("p{index}"))))
         .collect();
-    for index in 0..3 {
+    pods_known(&mut steps);
+    for _ in 0..3 {
         let labels = json!({"metadata": {"labels": secure_labels(rng)}});
-        let mut step = Step::patch(
-            "merge",
-            format!("/api/v1/namespaces/{{ns}}{}", rng.pick(&["", "", "?dryRun=All"])),
-            labels,
-        );
-        // The real server knows of pods a little later.
-        step.sleep = if index == 0 { 1500 } else { 0 };
-        steps.push(step);
+        let path = format!("/api/v1/namespaces/{{ns}}{}", rng.pick(&["", "", "?dryRun=All"]));
+        steps.push(Step::patch("merge", path, labels));
     }
     steps
 }
