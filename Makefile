@@ -53,6 +53,7 @@ conformance: ## The same requests, operators and controllers, beside the real ku
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" envtest)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" published)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" certificates)
+	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" metrics)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" streams)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
 	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --with-node)

@@ -22,6 +22,7 @@ pub mod hook;
 pub mod kubectl;
 pub mod kubelet;
 pub mod local;
+pub mod metrics;
 pub mod node;
 pub mod operators;
 pub mod plant;

@@ -19,8 +19,8 @@ use windlass_conformance::sequence::Sequence;
 use windlass_conformance::servers::Server;
 use windlass_conformance::suite::Outcome;
 use windlass_conformance::{
-    certificates, controllers, envtest, explained, generate, kubectl, kubelet, node, published, recorded,
-    report, rules, servers, streams, suite,
+    certificates, controllers, envtest, explained, generate, kubectl, kubelet, metrics, node, published,
+    recorded, report, rules, servers, streams, suite,
 };
 use windlass_testing::up::Cluster;
 
@@ -96,6 +96,8 @@ enum Mode {
     Envtest,
     /// Show client certificates that are drawn at random to both servers.
     Certificates,
+    /// Ask both servers the same, and compare what their metrics count.
+    Metrics,
     /// Run helm 3 and 4, and the definitions and samples of cert-manager and of the operator of Prometheus, on both servers.
     Published,
     /// Run a program in Go, and kubectl, that use streams into pods, on our cluster and, as root, on a real node.
@@ -192,6 +194,9 @@ async fn run(args: Args) -> Result<bool> {
     let (reference, ours) =
         tokio::try_join!(servers::reference(&reference), second(&program, &folder, args.self_check))?;
     println!("both servers are ready after {:.1} s", started.elapsed().as_secs_f64());
+    if args.mode == Mode::Metrics {
+        return metrics::run(&reference, &ours, &hook).await;
+    }
     if args.mode == Mode::Published {
         return published_mode(&reference, &ours, &output.join("published"), &entries, seed).await;
     }

@@ -81,20 +81,24 @@ impl Server {
     }
 
     pub(super) fn version(&self) -> Response {
+        let body = serde_json::to_vec_pretty(&self.version_info()).expect("plain values");
+        Response::new(200, "application/json", Body::Full(body.into()))
+    }
+
+    /// What `/version` says.
+    pub fn version_info(&self) -> Value {
         let version = &self.config.version;
         let mut numbers = version.trim_start_matches('v').split('.');
         let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
         let previous =
             minor.parse::<u32>().map(|minor| minor.saturating_sub(1).to_string()).unwrap_or_default();
-        let tree = json!({
+        json!({
             "major": major, "minor": minor,
             "emulationMajor": major, "emulationMinor": minor,
             "minCompatibilityMajor": major, "minCompatibilityMinor": previous,
             "gitVersion": version, "gitCommit": "", "gitTreeState": "clean",
             "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc", "platform": "linux/amd64",
-        });
-        let body = serde_json::to_vec_pretty(&tree).expect("plain values");
-        Response::new(200, "application/json", Body::Full(body.into()))
+        })
     }
 
     /// Tokens of service accounts are not issued here: there is an issuer, as everywhere, and it has no keys.
@@ -161,7 +165,7 @@ pub(super) fn cached(request: &Request, content_type: &'static str, bytes: Vec<u
 }
 
 /// Whether the client takes the aggregated form: kube-apiserver gives it to all who do, whatever else they take.
-fn wants_aggregated(request: &Request) -> bool {
+pub(super) fn wants_aggregated(request: &Request) -> bool {
     let accept = request.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accept.split(',').any(|part| {
         let params: Vec<&str> = part.split(';').skip(1).map(str::trim).collect();

@@ -57,7 +57,7 @@ mod watch;
 mod webhooks;
 mod yaml;
 
-pub use about::About;
+pub use about::{About, Labels};
 pub use allowance::{allowance, timed_out};
 pub use authorize::{Attributes, Authorization, UnknownMode};
 pub use config::Config;
@@ -71,5 +71,5 @@ pub use server::{Ids, Pending, Request, Server, Step, refuse, too_large};
 pub use token::{Bearer, Checked, Issuer, NAMED, Signer, Used};
 pub use user::User;
 pub use watch::{Watch, WatchPoll};
-pub use webhooks::{Place, Question, Reply, Review, Service};
+pub use webhooks::{Consulted, Failure, Place, Question, Reply, Review, Service};
 pub use yaml::write as write_yaml;

@@ -1,5 +1,6 @@
 //! Changing part of an object: JSON patch, merge patch, strategic merge patch, server-side apply.
 
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
@@ -110,6 +111,12 @@ fn unconvertible(resource: &Resource, config: &Value, why: &str) -> Status {
     Status::new(500, "", message)
 }
 
+/// Whether the router lets a patch through: it refuses what no resource takes.
+pub(super) fn is_routed(headers: &HeaderMap) -> bool {
+    let header = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    header.contains(',') || [JSON_PATCH, MERGE_PATCH, STRATEGIC, APPLY].contains(&media_type(header))
+}
+
 /// The patch type of the request, if the resource takes it.
 pub(super) fn patch_type(call: &Call<'_>, resource: &Resource) -> Result<&'static str> {
     let header =
@@ -122,8 +129,8 @@ pub(super) fn patch_type(call: &Call<'_>, resource: &Resource) -> Result<&'stati
     let media = media_type(header);
     accepted.iter().copied().find(|kind| *kind == media).ok_or_else(|| {
         let mut status = unsupported_media_type(&accepted);
-        // The router refuses what no resource takes; what only this one does not take, the handler refuses.
-        if media != STRATEGIC && !header.contains(',') {
+        // What only this resource does not take, the handler refuses.
+        if !is_routed(&call.request.headers) {
             status.details = Some(Box::default());
         }
         status

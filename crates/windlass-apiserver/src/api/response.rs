@@ -9,6 +9,7 @@ use super::about::About;
 use super::list::ListBody;
 use super::negotiate::Output;
 use super::watch::Watch;
+use super::webhooks::Consulted;
 use crate::codec::Format;
 use crate::status::Status;
 
@@ -20,8 +21,10 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body.
     pub body: Body,
-    /// What was asked for; nothing, where that has no name.
+    /// What was asked for; nothing, where that is not counted.
     pub about: Option<Box<About>>,
+    /// Who was asked about it before.
+    pub consulted: Vec<Consulted>,
 }
 
 /// The body of an answer.
@@ -43,7 +46,7 @@ impl Response {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Response { status, headers, body, about: None }
+        Response { status, headers, body, about: None, consulted: Vec::new() }
     }
 
     /// An answer that says all by its status.

@@ -21,7 +21,7 @@ use super::relay::{self, Going, Relay};
 use super::response::{Body, Response};
 use super::route::{self, Lost, Route, Target, Verb};
 use super::user::User;
-use super::webhooks::{Answered, Question, Reply};
+use super::webhooks::{Answered, Consulted, Question, Reply};
 use crate::codec::Format;
 use crate::status::{Result, Status};
 use crate::store::Store;
@@ -65,8 +65,8 @@ pub trait Ids: Send {
 pub enum Step {
     /// It is answered.
     Done(Response),
-    /// Somebody else answers it: send it there, and what comes back to the client.
-    Relay(Box<Relay>, Box<Request>),
+    /// Somebody else answers it: send it there, and what comes back to the client; and what it is about.
+    Relay(Box<Relay>, Box<Request>, Option<Box<About>>),
     /// Somebody outside has to be asked first: hand the answers to [`Server::answered`].
     Call(Vec<Question>, Pending),
     /// It asks for a revision that is not there yet: resume it when the store has reached the revision, or at the
@@ -140,6 +140,8 @@ pub(super) struct Call<'a> {
     pub answered: &'a [Answered],
     /// What they have to be asked before the request goes on.
     pub asking: Vec<Question>,
+    /// What came of what they said.
+    pub consulted: Vec<Consulted>,
 }
 
 impl Call<'_> {
@@ -160,6 +162,7 @@ impl Call<'_> {
             hooked: false,
             answered: &[],
             asking: Vec::new(),
+            consulted: Vec::new(),
         }
     }
 
@@ -172,7 +175,7 @@ impl Call<'_> {
 /// What a verb gives back: an answer, who else gives it, or the revision that it needs.
 pub(super) enum Answer {
     Done(Response),
-    Relay(Box<Relay>),
+    Relay(Box<Relay>, Option<Box<About>>),
     Wait(u64),
     Call(Vec<Question>),
 }
@@ -180,7 +183,7 @@ pub(super) enum Answer {
 impl From<Going> for Answer {
     fn from(going: Going) -> Answer {
         match going {
-            Going::There(relay) => Answer::Relay(Box::new(relay)),
+            Going::There(relay) => Answer::Relay(Box::new(relay), None),
             Going::Nowhere => Answer::Done(Response::empty(204)),
             Going::Elsewhere(path) => Answer::Done(Response::moved(&path)),
         }
@@ -330,7 +333,7 @@ impl Server {
         };
         match answer {
             Answer::Done(response) => Step::Done(response),
-            Answer::Relay(relay) => Step::Relay(relay, pending.request),
+            Answer::Relay(relay, about) => Step::Relay(relay, pending.request, about),
             Answer::Wait(revision) => Step::Wait { revision, deadline: pending.deadline, pending },
             Answer::Call(questions) => {
                 if let Some(past) = &mut pending.past {
@@ -384,18 +387,16 @@ impl Server {
             ),
         };
         let mut answer = answer;
-        if let Answer::Done(response) = &mut answer {
-            response.about = match &target {
-                Some(target) => {
-                    let dry_run = !query.all("dryRun").is_empty();
-                    Some(Box::new(About::resource(request, target, verb, dry_run)))
-                }
-                None => About::path(request).map(Box::new),
+        if let Answer::Done(Response { about, .. }) | Answer::Relay(_, about) = &mut answer {
+            let found = match &target {
+                Some(target) => About::resource(request, target, &query),
+                None => About::path(request, &query),
             };
+            *about = found.map(Box::new);
         }
         let code = match &answer {
             Answer::Done(response) => Some(response.status.as_u16()),
-            Answer::Relay(_) => Some(0),
+            Answer::Relay(..) => Some(0),
             Answer::Wait(_) | Answer::Call(_) => None,
         };
         if let Some(code) = code {
@@ -468,6 +469,7 @@ impl Server {
             hooked: true,
             answered,
             asking: Vec::new(),
+            consulted: Vec::new(),
         };
         call.warnings.extend(deprecation(target));
         let result = match is_relayed {
@@ -478,24 +480,20 @@ impl Server {
             return (Answer::Call(call.asking), call.name, Cow::Borrowed(""), verb.as_str());
         }
         let (warnings, name) = (std::mem::take(&mut call.warnings), std::mem::take(&mut call.name));
-        match result {
-            Ok(Answer::Done(mut response)) => {
+        let consulted = std::mem::take(&mut call.consulted);
+        let (mut answer, name, reason, verb) = match result {
+            Ok(answer) => (answer, name, Cow::Borrowed(""), verb.as_str()),
+            Err(status) => refuse(status, &plain, verb.as_str()),
+        };
+        match &mut answer {
+            Answer::Done(response) => {
                 response.warn(&warnings);
-                (Answer::Done(response), name, Cow::Borrowed(""), verb.as_str())
+                response.consulted = consulted;
             }
-            Ok(Answer::Relay(relay)) => {
-                let relay = Answer::Relay(Box::new(Relay { warnings, ..*relay }));
-                (relay, name, Cow::Borrowed(""), verb.as_str())
-            }
-            Ok(wait) => (wait, name, Cow::Borrowed(""), verb.as_str()),
-            Err(status) => {
-                let (mut answer, name, reason, verb) = refuse(status, &plain, verb.as_str());
-                if let Answer::Done(response) = &mut answer {
-                    response.warn(&warnings);
-                }
-                (answer, name, reason, verb)
-            }
+            Answer::Relay(relay, _) => relay.warnings = warnings,
+            _ => {}
         }
+        (answer, name, reason, verb)
     }
 
     fn dispatch(&mut self, call: &mut Call<'_>) -> Result<Answer> {

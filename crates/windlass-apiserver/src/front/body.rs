@@ -14,13 +14,16 @@ use thiserror::Error;
 use tokio::time::Sleep;
 
 use super::elsewhere::Elsewhere;
-use super::metrics::Watching;
+use super::metrics::Going;
 use super::running::{Shared, panic_text};
 use crate::api::{self, ListBody, Piece, Question, Reply, Watch, WatchPoll};
 use crate::store::Store;
 
 /// The body of an answer. Dropping it ends what it was reading.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    going: Option<Box<Going>>,
+}
 
 enum Kind {
     Full(Piece),
@@ -65,7 +68,7 @@ pub struct Aborted;
 
 impl Body {
     pub(super) fn new(body: api::Body, shared: Arc<Shared>) -> Body {
-        Body(match body {
+        Body::from(match body {
             api::Body::Full(bytes) => Kind::Full(bytes.into()),
             api::Body::List(mut rest) => {
                 let first = rest.next_piece().unwrap_or_default();
@@ -78,28 +81,32 @@ impl Body {
         })
     }
 
-    /// What a watch sends is counted there.
-    pub(super) fn counted(&mut self, watching: Watching) {
-        if let Kind::Watch(watch) = &mut self.0 {
-            watch.counted = Some(watching);
-        }
+    /// What is sent is counted there.
+    pub(super) fn counted(&mut self, going: Going) {
+        self.going = Some(Box::new(going));
     }
 
     /// What comes from somebody else.
     pub(super) fn elsewhere(elsewhere: Elsewhere) -> Body {
-        Body(Kind::Elsewhere(Box::new(elsewhere)))
+        Body::from(Kind::Elsewhere(Box::new(elsewhere)))
+    }
+}
+
+impl From<Kind> for Body {
+    fn from(kind: Kind) -> Body {
+        Body { kind, going: None }
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Body {
-        Body(Kind::Full(bytes.into()))
+        Body::from(Kind::Full(bytes.into()))
     }
 }
 
 impl Body {
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Piece, Aborted>>> {
-        let piece = match &mut self.0 {
+        let piece = match &mut self.kind {
             Kind::Full(piece) => Ok(Some(std::mem::take(piece)).filter(Piece::has_remaining)),
             Kind::List { first, .. } if first.has_remaining() => Ok(Some(std::mem::take(first))),
             Kind::List { rest, .. } => unless_panics(|| rest.next_piece()),
@@ -113,6 +120,13 @@ impl Body {
                 None => Ok(None),
             },
         };
+        if let Some(going) = &mut self.going {
+            match &piece {
+                Ok(Some(piece)) => going.sent(piece.remaining(), piece.chunk()),
+                Ok(None) => {}
+                Err(Aborted) => going.abort(),
+            }
+        }
         Poll::Ready(piece.transpose())
     }
 }
@@ -130,11 +144,11 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Kind::Full(piece) if !piece.has_remaining())
+        matches!(&self.kind, Kind::Full(piece) if !piece.has_remaining())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Full(piece) => SizeHint::with_exact(piece.remaining() as u64),
             _ => SizeHint::default(),
         }
@@ -146,7 +160,7 @@ pub(super) struct Remote(Body);
 
 impl From<Body> for Remote {
     fn from(mut body: Body) -> Remote {
-        if let Kind::Watch(watch) = &mut body.0 {
+        if let Kind::Watch(watch) = &mut body.kind {
             watch.pace = Some(Pace::default());
         }
         Remote(body)
@@ -188,7 +202,6 @@ struct WatchBody {
     alarm: Option<(Timestamp, Pin<Box<Sleep>>)>,
     /// A conversion that it waits for.
     asking: Option<Coming<(Question, Reply)>>,
-    counted: Option<Watching>,
     pace: Option<Pace>,
 }
 
@@ -229,17 +242,7 @@ impl Pace {
 impl WatchBody {
     fn new(watch: Box<Watch>, shared: Arc<Shared>) -> WatchBody {
         let change = Box::pin(shared.clone().after(0));
-        WatchBody {
-            watch,
-            shared,
-            store: None,
-            seen: 0,
-            change,
-            alarm: None,
-            asking: None,
-            counted: None,
-            pace: None,
-        }
+        WatchBody { watch, shared, store: None, seen: 0, change, alarm: None, asking: None, pace: None }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Aborted>> {
@@ -262,9 +265,6 @@ impl WatchBody {
                     self.store = Some(store);
                     if let Some(pace) = &mut self.pace {
                         pace.sent += bytes.len();
-                    }
-                    if let Some(counted) = &mut self.counted {
-                        counted.sent(&bytes);
                     }
                     return Poll::Ready(Ok(Some(bytes)));
                 }
@@ -317,14 +317,6 @@ impl WatchBody {
                 let sleep = tokio::time::sleep_until(self.shared.clock.instant(wake_at));
                 self.alarm = Some((wake_at, Box::pin(sleep)));
             }
-        }
-    }
-}
-
-impl Drop for WatchBody {
-    fn drop(&mut self) {
-        if let Some(counted) = &self.counted {
-            counted.end(self.shared.clock.now());
         }
     }
 }

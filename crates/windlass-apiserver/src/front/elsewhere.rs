@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use super::body::Body;
+use super::metrics::Going;
 use crate::status::{Details, Status};
 
 /// How much of a refusal is read.
@@ -119,9 +120,17 @@ pub(super) struct TakeOver(Arc<Mutex<Option<Other>>>);
 struct Other {
     io: TokioIo<Upgraded>,
     _driving: Driving,
+    going: Option<Going>,
 }
 
 impl TakeOver {
+    /// It is counted when it ends.
+    pub fn counted(&self, going: Going) {
+        if let Some(other) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            other.going = Some(going);
+        }
+    }
+
     /// Carries bytes both ways until either side has ended.
     pub async fn pipe(self, client: impl AsyncRead + AsyncWrite + Unpin) {
         let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -146,7 +155,8 @@ pub(super) async fn take_over(
     let io = TokioIo::new(hyper::upgrade::on(&mut response).await?);
     let (mut parts, _) = response.into_parts();
     parts.extensions = http::Extensions::new();
-    parts.extensions.insert(TakeOver(Arc::new(Mutex::new(Some(Other { io, _driving: driving })))));
+    let other = Other { io, _driving: driving, going: None };
+    parts.extensions.insert(TakeOver(Arc::new(Mutex::new(Some(other)))));
     Ok(http::Response::from_parts(parts, Bytes::new().into()))
 }
 

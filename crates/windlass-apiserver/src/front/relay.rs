@@ -238,7 +238,7 @@ fn refusal(relay: &Relay, why: &str) -> Status {
     }
 }
 
-fn asked_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+pub(super) fn asked_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let asked = values.into_iter().any(|value| value.to_ascii_lowercase().contains("upgrade"));
     headers.get(UPGRADE).filter(|_| asked).cloned()

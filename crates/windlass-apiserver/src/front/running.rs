@@ -14,10 +14,11 @@ use tokio::time::Instant;
 use super::body::Body;
 use super::clock::Clock;
 use super::durable::{Durable, Lost, Ticket};
+use super::elsewhere::TakeOver;
 use super::identity::{LastToken, Named, Token};
-use super::metrics::Metrics;
+use super::metrics::{Going, Metrics, Outcome, Underway};
 use super::random::{Random, mix};
-use super::relay::Relaying;
+use super::relay::{Relaying, asked_upgrade};
 use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
@@ -182,9 +183,9 @@ impl ApiServer {
         let (parts, body) = request.into_parts();
         let audit_id = self.shared.audit_ids.of(&parts.headers);
         let began = self.now();
-        let _underway = self.shared.metrics.begin(!parts.method.is_safe());
+        let _underway = Underway::begin(&self.shared, !parts.method.is_safe());
         let request = Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user };
-        match self.answer(request).await {
+        match self.answer(request, began).await {
             Ok(Answered::Here(response)) => self.shared.count(response, began, audit_id),
             Ok(Answered::Elsewhere(mut response)) => {
                 response.headers_mut().insert(AUDIT_ID, audit_id);
@@ -200,7 +201,7 @@ impl ApiServer {
         self.shared.respond(response, self.shared.audit_ids.of(headers))
     }
 
-    async fn answer(&self, request: Request) -> Result<Answered, Status> {
+    async fn answer(&self, request: Request, began: Timestamp) -> Result<Answered, Status> {
         let deadline = match api::allowance(&request) {
             Ok(allowed) => allowed.map(|allowed| Instant::now() + allowed),
             Err(status) => {
@@ -222,12 +223,14 @@ impl ApiServer {
                     }
                     return Ok(Answered::Here(response));
                 }
-                (Step::Relay(relay, request), _) => {
+                (Step::Relay(relay, request, about), _) => {
                     let (headers, uri) = (request.headers.clone(), request.uri.clone());
                     let warnings = relay.warnings.clone();
+                    let going = about.map(|about| Going::begin(&self.shared, *about, began, true));
                     return Ok(match self.shared.relaying.answer(*relay, *request).await {
-                        Ok(response) => Answered::Elsewhere(response),
+                        Ok(response) => Answered::Elsewhere(counted(response, going, &headers)),
                         Err(status) => {
+                            drop(going.map(|going| going.coded(status.code)));
                             let query = uri.query().unwrap_or_default();
                             let mut response = api::refuse(&headers, query, &status);
                             response.warn(&warnings);
@@ -244,7 +247,8 @@ impl ApiServer {
                 (Step::Call(questions, pending), _) => {
                     // Nobody is asked for longer than the client waits.
                     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                    let asking = questions.iter().map(|question| self.shared.relaying.ask(question, left));
+                    let Shared { relaying, clock, .. } = &*self.shared;
+                    let asking = questions.iter().map(|question| relaying.ask(question, left, clock));
                     let asking = futures_util::future::join_all(asking);
                     let replies = match deadline {
                         Some(deadline) => match tokio::time::timeout_at(deadline, asking).await {
@@ -312,7 +316,7 @@ impl ApiServer {
 
     /// Writes down that a token which lives in a Secret is used.
     async fn note(&self, used: &Used) {
-        if let Err(status) = self.answer(used.request()).await {
+        if let Err(status) = self.answer(used.request(), self.now()).await {
             tracing::warn!(error = status.message, "the use of a token could not be written down");
         }
     }
@@ -366,28 +370,32 @@ impl ApiServer {
 }
 
 impl Shared {
-    /// Gives an answer, and counts it. A watch is counted when it ends.
+    /// Gives an answer, and counts it: now, if it is whole, or when it ends.
     fn count(
         self: &Arc<Shared>,
         mut response: api::Response,
         began: Timestamp,
         audit_id: HeaderValue,
     ) -> http::Response<Body> {
+        let now = self.clock.now();
         if matches!(response.body, api::Body::Metrics) {
-            let text = self.metrics.render(&self.lock().server);
+            let text = self.metrics.render(&self.lock().server, now);
             response.body = api::Body::Full(text.into());
         }
-        let (about, now) = (response.about.take(), self.clock.now());
+        let asking = self.metrics.consulted(std::mem::take(&mut response.consulted));
+        let (about, code) = (response.about.take(), response.status.as_u16());
         let is_watch = matches!(response.body, api::Body::Watch(_));
-        let code = response.status.as_u16();
         let mut out = self.respond(response, audit_id);
-        match about {
-            Some(about) if is_watch => out.body_mut().counted(self.metrics.watching(*about, now)),
-            Some(about) => {
-                let size = http_body::Body::size_hint(out.body()).lower();
-                self.metrics.answered(*about, code, now.duration_since(began), size);
+        let Some(about) = about else { return out };
+        match http_body::Body::size_hint(out.body()).exact() {
+            Some(bytes) => {
+                let took = now.duration_since(began);
+                self.metrics.answered(*about, &Outcome { code, took, asking, bytes });
             }
-            None => {}
+            None => {
+                let going = Going::begin(self, *about, began, is_watch).coded(code);
+                out.body_mut().counted(if is_watch { going.of_events() } else { going });
+            }
         }
         out
     }
@@ -461,7 +469,7 @@ impl Shared {
     /// Has objects converted for a watch.
     pub async fn convert(self: Arc<Shared>, wanted: Wanted) -> (Question, Reply) {
         let question = self.inner.take(move |inner| inner.server.conversion(&wanted)).await;
-        let reply = self.relaying.ask(&question, None).await;
+        let reply = self.relaying.ask(&question, None, &self.clock).await;
         (question, reply)
     }
 
@@ -518,6 +526,23 @@ impl Shared {
         self.progress.change(|progress| progress.closed = true);
         self.closed.send_if_modified(|closed| !std::mem::replace(closed, true));
     }
+}
+
+/// An answer from elsewhere, counted when it ends.
+fn counted(
+    mut response: http::Response<Body>,
+    going: Option<Going>,
+    headers: &HeaderMap,
+) -> http::Response<Body> {
+    let Some(going) = going else { return response };
+    // What becomes of a connection that is to change its protocol is not told by a code.
+    let code = if asked_upgrade(headers).is_some() { 0 } else { response.status().as_u16() };
+    let going = going.coded(code);
+    match response.extensions().get::<TakeOver>() {
+        Some(next) => next.counted(going),
+        None => response.body_mut().counted(going),
+    }
+    response
 }
 
 /// Gives every request the id under which its answer, and any log of it, is found.

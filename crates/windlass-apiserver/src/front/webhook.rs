@@ -13,10 +13,11 @@ use rustls::pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
 use super::body::Once;
+use super::clock::Clock;
 use super::elsewhere::Driving;
 use super::relay::{Relaying, words};
 use super::trust;
-use crate::api::{Peer, Place, Question, Reply, Review};
+use crate::api::{Failure, Peer, Place, Question, Reply, Review};
 
 /// The largest answer.
 const ANSWER_MAX: usize = 8 << 20;
@@ -34,13 +35,19 @@ struct Where<'a> {
 
 impl Relaying {
     /// Asks a webhook, within its time and what is left of its client's.
-    pub(super) async fn ask(&self, question: &Question, left: Option<Duration>) -> Reply {
+    pub(super) async fn ask(&self, question: &Question, left: Option<Duration>, clock: &Clock) -> Reply {
+        let began = clock.now();
+        let body = self.body(question, left).await;
+        Reply { body, took: clock.now().duration_since(began) }
+    }
+
+    async fn body(&self, question: &Question, left: Option<Duration>) -> Result<Bytes, Failure> {
         let seconds = question.timeout_seconds;
         // Who converts is not told how long it may take; who is told, in whole seconds.
         let most = left.map_or(seconds, |left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
         let told = (question.review == Review::Admission).then_some(seconds.min(most));
-        let there = Where::of(&question.place, told)?;
-        let failed = |why: String| format!("Post {:?}: {why}", there.url);
+        let there = Where::of(&question.place, told).map_err(Failure::new)?;
+        let failed = |why: String| Failure::new(format!("Post {:?}: {why}", there.url));
         let asking = self.post(&there, question);
         match tokio::time::timeout(Duration::from_secs(seconds), asking).await {
             Ok(Ok(answer)) => read(answer),
@@ -104,7 +111,7 @@ fn headers(there: &Where<'_>) -> HeaderMap {
 }
 
 /// An answer that is none is told in the words of kube-apiserver's client.
-fn read(answer: http::Response<Bytes>) -> Reply {
+fn read(answer: http::Response<Bytes>) -> Result<Bytes, Failure> {
     let code = answer.status().as_u16();
     let media = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media = media.to_owned();
@@ -114,21 +121,19 @@ fn read(answer: http::Response<Bytes>) -> Reply {
         true => String::from_utf8_lossy(&body).trim().to_owned(),
         false => "unknown".to_owned(),
     };
-    match code {
+    let why = match code {
         200..=206 if body.is_empty() => {
-            Err(format!("0-length response with status code: {code} and content type: {media}"))
+            let why = format!("0-length response with status code: {code} and content type: {media}");
+            return Err(Failure::new(why));
         }
-        200..=206 => Ok(body),
-        400 => Err("the server rejected our request for an unknown reason".to_owned()),
-        403 => Err(text()),
-        404 => Err("the server could not find the requested resource".to_owned()),
-        500.. => {
-            Err(format!("an error on the server ({:?}) has prevented the request from succeeding", text()))
-        }
-        _ => Err(format!(
-            "the server responded with the status code {code} but did not return more information"
-        )),
-    }
+        200..=206 => return Ok(body),
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        403 => text(),
+        404 => "the server could not find the requested resource".to_owned(),
+        500.. => format!("an error on the server ({:?}) has prevented the request from succeeding", text()),
+        _ => format!("the server responded with the status code {code} but did not return more information"),
+    };
+    Err(Failure { why, code })
 }
 
 impl<'a> Where<'a> {

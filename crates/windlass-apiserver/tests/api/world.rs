@@ -87,7 +87,7 @@ impl World {
     /// Where a request goes that somebody else answers.
     pub fn relay(&mut self, method: &str, path: &str, headers: &[(&'static str, &str)]) -> Relay {
         match self.take_step(method.parse().unwrap(), path, headers, Bytes::new()) {
-            Step::Relay(relay, _) => *relay,
+            Step::Relay(relay, ..) => *relay,
             _ => panic!("{path} is answered here"),
         }
     }
@@ -117,7 +117,7 @@ impl World {
     ) -> Response {
         match self.take_step(method, path, headers, body) {
             Step::Done(response) => response,
-            Step::Relay(relay, _) => panic!("somebody else answers: {relay:?}"),
+            Step::Relay(relay, ..) => panic!("somebody else answers: {relay:?}"),
             Step::Call(questions, _) => panic!("somebody has to be asked: {questions:?}"),
             Step::Wait { deadline, pending, .. } => {
                 self.now = deadline;

@@ -168,7 +168,7 @@ fn verb(method: &Method) -> &'static str {
 }
 
 /// The one object that a selector leaves of a collection. Options that cannot be read leave all.
-fn selected_name(query: &Query<'_>) -> Option<String> {
+pub fn selected_name(query: &Query<'_>) -> Option<String> {
     let text = query.get("fieldSelector")?;
     let fields = FieldSelector::parse(text).ok()?;
     LabelSelector::parse(query.text("labelSelector")).ok()?;

@@ -37,6 +37,7 @@ use crate::status::Status;
 use crate::store::{EventType, Kind, Store};
 
 use attributes::Undetermined;
+pub(super) use attributes::selected_name;
 pub use attributes::{Asked, Attributes};
 pub(super) use impersonate::Ways;
 use policy::{Part, Policy, Verdict};

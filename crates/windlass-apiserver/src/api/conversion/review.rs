@@ -50,7 +50,8 @@ pub(super) fn asked(question: &Question) -> Option<(&str, &[Value])> {
 /// What became of each object.
 pub(super) fn read(question: &Question, objects: &[Value], reply: &Reply) -> Vec<Result<Value, String>> {
     let target = str_at(&question.request, &["desiredAPIVersion"]);
-    let answer = reply.as_ref().map_err(Clone::clone).and_then(|body| response(question, body));
+    let answer = reply.body.as_ref().map_err(|failure| failure.why.clone());
+    let answer = answer.and_then(|body| response(question, body));
     let convert = |(at, object): (usize, &Value)| {
         let what = gvk(object);
         let converted =

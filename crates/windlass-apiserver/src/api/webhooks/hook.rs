@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::question::{Place, Question, Reply, Verdict};
-use super::{Server, Write};
+use super::question::{Answered, Consulted, Place, Question, Verdict};
+use super::{Operation, Server, Write};
 use crate::api::conditions::{Compiled, hold};
 use crate::api::matching::{Asking, list};
 use crate::api::object::meta_str;
@@ -158,23 +158,40 @@ impl Hook {
     pub fn judge(
         &self,
         question: &Question,
-        reply: &Reply,
-        mutates: bool,
-        warnings: &mut Vec<String>,
+        answered: &Answered,
+        step: &'static str,
+        operation: Operation,
+        call: &mut Call<'_>,
     ) -> Result<Option<Verdict>> {
-        let read = match reply {
-            Ok(body) => Verdict::read(body, question, mutates),
-            Err(why) => Err(format!("failed to call webhook: {why}")),
+        let reply = &answered.reply;
+        let read = match &reply.body {
+            Ok(body) => Verdict::read(body, question, step == "admit"),
+            Err(failure) => Err(failure.within("failed to call webhook")),
         };
-        if let Ok(verdict) = &read {
-            warnings.extend(verdict.warnings.iter().cloned());
-        }
-        match read {
-            Ok(verdict) if verdict.allowed => Ok(Some(verdict)),
-            Ok(verdict) => Err(verdict.refusal(&self.name)),
-            Err(_) if self.ignores_failure => Ok(None),
-            Err(why) => Err(self.failure(&why)),
-        }
+        let (mut code, mut rejection, mut failed_open) = (200, None, false);
+        let meaning = match read {
+            Ok(verdict) => {
+                call.warnings.extend(verdict.warnings.iter().cloned());
+                if verdict.allowed {
+                    Ok(Some(verdict))
+                } else {
+                    let refusal = verdict.refusal(&self.name);
+                    (code, rejection) = (refusal.code, Some("no_error"));
+                    Err(refusal)
+                }
+            }
+            Err(failure) if self.ignores_failure => {
+                (code, failed_open) = (failure.code, true);
+                Ok(None)
+            }
+            Err(failure) => {
+                (code, rejection) = (failure.code, Some("calling_webhook_error"));
+                Err(self.failure(&failure.why))
+            }
+        };
+        let (name, operation, took) = (self.name.clone(), operation.as_str(), reply.took);
+        call.consulted.push(Consulted { name, step, operation, code, rejection, failed_open, took });
+        meaning
     }
 
     fn failure(&self, why: &str) -> Status {

@@ -34,8 +34,7 @@ use crate::store::Kind;
 pub(super) use hook::Client;
 pub use hook::Service;
 pub(super) use question::Answered;
-pub use question::Review;
-pub use question::{Place, Question, Reply};
+pub use question::{Consulted, Failure, Place, Question, Reply, Review};
 
 use hook::Hook;
 
@@ -229,17 +228,14 @@ impl Server {
             call.asking.push(question);
             return Err(Status::put_aside());
         };
-        let verdict = hook.judge(&question, answer, true, &mut call.warnings)?;
+        let verdict = hook.judge(&question, answer, "admit", write.operation, call)?;
         let Some(patch) = verdict.and_then(|verdict| verdict.patch) else { return Ok(Some(false)) };
-        if write.operation == Operation::Delete {
-            let why = "attempted to modify the object, which is not supported for this operation";
-            return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
-        }
-        let mut changed = write.object.cloned().unwrap_or_default();
-        let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
-        crate::patch::json_patch(&mut changed, &patch).map_err(failed)?;
-        let failed = |why: &str| Status::internal(why);
-        let changed = super::decode::conform_or(write.shape, changed, &mut Vec::new(), failed)?;
+        let changed = apply(hook, write, &patch).inspect_err(|_| {
+            // It said yes, but it could not be done.
+            if let Some(last) = call.consulted.last_mut() {
+                (last.code, last.rejection) = (0, Some("apiserver_internal_error"));
+            }
+        })?;
         let differs = write.object != Some(&changed);
         seen.put(tree, changed);
         Ok(Some(differs))
@@ -271,7 +267,7 @@ impl Server {
         }
         let mut refusal = None;
         for (hook, question, answer) in answers {
-            if let Err(status) = hook.judge(&question, answer, false, &mut call.warnings) {
+            if let Err(status) = hook.judge(&question, answer, "validating", write.operation, call) {
                 refusal = refusal.or(Some(status));
             }
         }
@@ -344,6 +340,19 @@ impl Server {
         }
         request
     }
+}
+
+/// What a hook's patch makes of an object.
+fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<Value> {
+    if write.operation == Operation::Delete {
+        let why = "attempted to modify the object, which is not supported for this operation";
+        return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
+    }
+    let mut changed = write.object.cloned().unwrap_or_default();
+    let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
+    crate::patch::json_patch(&mut changed, patch).map_err(failed)?;
+    let failed = |why: &str| Status::internal(why);
+    super::decode::conform_or(write.shape, changed, &mut Vec::new(), failed)
 }
 
 /// The options of the request, as a hook reads them.

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::hook::Service;
@@ -61,8 +62,54 @@ pub enum Place {
     Service(Service, Result<(String, u16), String>),
 }
 
-/// The body of an answer, or why there is none.
-pub type Reply = Result<Bytes, String>;
+/// What came of a question.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The body of an answer, or why there is none.
+    pub body: Result<Bytes, Failure>,
+    /// How long it took.
+    pub took: SignedDuration,
+}
+
+/// Why there is no answer, or none that can be read.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// In words.
+    pub why: String,
+    /// The code of the answer, if it was the wrong one; else that of a service that is not there.
+    pub code: u16,
+}
+
+impl Failure {
+    /// A service that is not there.
+    pub fn new(why: impl Into<String>) -> Failure {
+        Failure { why: why.into(), code: 503 }
+    }
+
+    /// The same, within something else that failed.
+    pub(super) fn within(&self, what: &str) -> Failure {
+        Failure { why: format!("{what}: {}", self.why), code: self.code }
+    }
+}
+
+/// A hook that was asked, for those who count.
+#[derive(Clone, Debug)]
+pub struct Consulted {
+    /// Its name.
+    pub name: String,
+    /// `admit`, where it may change something, or `validating`.
+    pub step: &'static str,
+    /// `CREATE`, `UPDATE` or `DELETE`.
+    pub operation: &'static str,
+    /// 200, or the code of the refusal or of the failure.
+    pub code: u16,
+    /// Why the request was refused, if it was: by the hook, because it failed, or because we did.
+    pub rejection: Option<&'static str>,
+    /// Whether it failed, and the request went on.
+    pub failed_open: bool,
+    /// How long it took.
+    pub took: SignedDuration,
+}
 
 /// A question that was answered.
 pub(in crate::api) struct Answered {
@@ -102,9 +149,9 @@ impl Question {
     }
 
     /// The answer to exactly this question. Another pod of the same Service may have given it.
-    pub(super) fn answer<'a>(&self, answered: &'a [Answered]) -> Option<&'a Reply> {
+    pub(super) fn answer<'a>(&self, answered: &'a [Answered]) -> Option<&'a Answered> {
         let same = |one: &&Answered| one.question.hook == self.hook && one.question.request == self.request;
-        answered.iter().rev().find(same).map(|one| &one.reply)
+        answered.iter().rev().find(same)
     }
 }
 
@@ -134,10 +181,11 @@ fn offset(error: &base64::DecodeError) -> usize {
 
 impl Verdict {
     /// Reads an answer; the error is what is wrong with it.
-    pub fn read(body: &[u8], question: &Question, mutates: bool) -> Result<Verdict, String> {
-        let review = question.review_of(body).map_err(|why| format!("failed to call webhook: {why}"))?;
+    pub fn read(body: &[u8], question: &Question, mutates: bool) -> Result<Verdict, Failure> {
+        let failed = |why: String| Failure::new(why).within("failed to call webhook");
+        let review = question.review_of(body).map_err(failed)?;
         let (kind, version) = (str_at(&review, &["kind"]), str_at(&review, &["apiVersion"]));
-        let invalid = |why: String| format!("received invalid webhook response: {why}");
+        let invalid = |why: String| Failure::new(why).within("received invalid webhook response");
         let Some(response) = review.get("response").filter(|response| response.is_object()) else {
             return Err(invalid("webhook response was absent".to_owned()));
         };
@@ -158,9 +206,9 @@ impl Verdict {
             }
         }
         let (patch, patch_type) = (text("patch"), text("patchType"));
-        let bytes = STANDARD.decode(patch).map_err(|error| {
-            format!("failed to call webhook: illegal base64 data at input byte {}", offset(&error))
-        })?;
+        let bytes = STANDARD
+            .decode(patch)
+            .map_err(|error| failed(format!("illegal base64 data at input byte {}", offset(&error))))?;
         let fault = match (mutates, bytes.is_empty(), patch_type.is_empty()) {
             (false, false, _) => Some("validating webhook may not return response.patch"),
             (false, true, false) => Some("validating webhook may not return response.patchType"),
@@ -182,7 +230,7 @@ impl Verdict {
                         ParseError::Json(why) => why,
                         other => other.to_string(),
                     };
-                    format!("received undecodable patch in webhook response: {why}")
+                    Failure::new(why).within("received undecodable patch in webhook response")
                 };
                 codec::parse(&bytes, Format::Json).map_err(undecodable)?.value
             }
@@ -191,7 +239,7 @@ impl Verdict {
         let patch = Some(patch).filter(|patch| patch.as_array().is_none_or(|steps| !steps.is_empty()));
         let patch = patch.filter(|patch| !patch.is_null());
         if patch.is_some() && !matches!(patch_type, "" | "JSONPatch") {
-            return Err(format!("unsupported patch type {patch_type:?}"));
+            return Err(Failure { why: format!("unsupported patch type {patch_type:?}"), code: 400 });
         }
         let warnings = response.get("warnings").and_then(Value::as_array).into_iter().flatten();
         Ok(Verdict {

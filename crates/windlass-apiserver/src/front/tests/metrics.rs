@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn lines(server: &ApiServer) -> Vec<String> {
+pub(super) async fn lines(server: &ApiServer) -> Vec<String> {
     let response = open(server, "GET", "/metrics", "").await;
     assert_eq!(response.status(), 200);
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/plain; version=0.0.4"));
@@ -67,4 +67,58 @@ async fn requests_and_watches_are_counted_under_their_labels() {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(value.parse::<f64>().is_ok() && name.is_ascii(), "{line}");
     }
+}
+
+/// As `code verb resource/subresource scope dry-run`, each as often as it was counted.
+async fn counted(server: &ApiServer) -> Vec<String> {
+    let lines = lines(server).await;
+    let lines = lines.iter().filter(|line| line.starts_with("apiserver_request_total{"));
+    let label = |line: &str, name: &str| {
+        let rest = line.split_once(&format!("{name}=\"")).unwrap().1;
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let told = lines.map(|line| {
+        let [code, verb, resource] = ["code", "verb", "resource"].map(|name| label(line, name));
+        let [subresource, scope, dry_run] = ["subresource", "scope", "dry_run"].map(|name| label(line, name));
+        let count = line.rsplit(' ').next().unwrap();
+        format!("{code} {verb} {resource}/{subresource} {scope} {dry_run} {count}")
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    told
+}
+
+#[tokio::test]
+async fn what_has_reached_a_route_is_counted_as_kube_apiserver_does() {
+    let server = server();
+    let pod = "/api/v1/namespaces/default/pods/missing";
+    for (method, path) in [
+        ("GET", format!("{CONFIG_MAPS}?fieldSelector=metadata.name%3Da")),
+        ("GET", format!("{CONFIG_MAPS}/missing?watch=1")),
+        ("DELETE", CONFIG_MAPS.to_owned()),
+        ("POST", format!("{CONFIG_MAPS}?dryRun=Some")),
+        ("PUT", CONFIG_MAPS.to_owned()),
+        ("PATCH", format!("{CONFIG_MAPS}/missing")),
+        ("GET", format!("{pod}/proxy/some/path")),
+        ("GET", format!("{pod}/log")),
+        ("POST", "/healthz".to_owned()),
+        ("GET", "/healthz/ping".to_owned()),
+        ("GET", "/version".to_owned()),
+        ("GET", "/openapi/v3/apis/apps/v1".to_owned()),
+    ] {
+        ask(&server, method, &path, "").await;
+    }
+    assert_eq!(
+        counted(&server).await,
+        [
+            "200 DELETE configmaps/ namespace  1",
+            "200 GET /openapi/v3/   1",
+            "200 LIST configmaps/ namespace  1",
+            "200 POST //healthz   1",
+            "404 CONNECT pods/log resource  1",
+            "404 CONNECT pods/proxy resource  1",
+            "404 WATCH configmaps/ resource  1",
+            "422 POST configmaps/ resource invalid 1",
+        ]
+    );
 }

@@ -114,6 +114,23 @@ async fn logs_come_from_the_node_and_its_refusals_in_our_words() {
             assert_eq!((status, &body["reason"], &body["message"]), (code, &json!(reason), &json!(message)));
         }
     }
+    for code in [200, 400, 404, 500] {
+        assert!(counted(&served, code, "log").await.ends_with(" 2"), "{code}");
+    }
+}
+
+/// The line that counts requests into pods which ended so, as soon as there is one.
+async fn counted(served: &Served, code: u16, subresource: &str) -> String {
+    loop {
+        let found = metrics::lines(&served.server).await.into_iter().find(|line| {
+            line.starts_with(&format!("apiserver_request_total{{code=\"{code}\""))
+                && line.contains(&format!("subresource=\"{subresource}\",verb=\"CONNECT\""))
+        });
+        match found {
+            Some(line) => return line,
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
 }
 
 #[tokio::test]
@@ -146,6 +163,15 @@ async fn a_connection_that_changes_its_protocol_is_a_pipe() {
     );
     sent.unwrap();
     assert!(echo.unwrap() == long);
+    // It goes on, and is counted when it has ended, under the code that kube-apiserver has for a connection that it gave away.
+    let going =
+        |line: &String| line.starts_with("apiserver_longrunning_requests{") && line.contains("\"exec\"");
+    let told = metrics::lines(&served.server).await;
+    assert!(told.iter().find(|line| going(line)).unwrap().ends_with(" 1"));
+    drop((from, to));
+    counted(&served, 0, "exec").await;
+    let told = metrics::lines(&served.server).await;
+    assert!(told.iter().find(|line| going(line)).unwrap().ends_with(" 0"));
 }
 
 /// A request to run something, as kubectl makes it.
