@@ -379,8 +379,9 @@ impl Shared {
     ) -> http::Response<Body> {
         let now = self.clock.now();
         if matches!(response.body, api::Body::Metrics) {
-            let text = self.metrics.render(&self.lock().server, now);
-            response.body = api::Body::Full(text.into());
+            // Of a copy: requests go on meanwhile.
+            let server = self.lock().server.clone();
+            response.body = api::Body::Full(self.metrics.render(&server, now).into());
         }
         let asking = self.metrics.consulted(std::mem::take(&mut response.consulted));
         let (about, code) = (response.about.take(), response.status.as_u16());
