@@ -125,7 +125,8 @@ impl Server {
             // Those on the way come from upstream's cache.
             bookmarks: bookmarks && resource.is_cached(),
             bookmark_due: call.now + BOOKMARK,
-            last_bookmark_sent: false,
+            // Where the time for the last one has passed already, there is none.
+            last_bookmark_sent: deadline < call.now + LAST_BOOKMARK,
             deadline,
             columns_sent: false,
             ended: false,
