@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Scale;
 use crate::field::{Error, Errors, Reason};
+use crate::patch::go;
 
 /// Checks what `/scale` would read. On an update of the status, `spec` is left alone.
 pub(super) fn check(scale: Option<&Scale>, object: &Value, with_spec: bool, errors: &mut Errors) {
@@ -55,19 +56,7 @@ fn find<'a>(path: &str, object: &'a Value) -> Result<Option<&'a Value>, String> 
 
 fn mistyped(path: &str, value: &Value, wanted: &str) -> String {
     let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    format!("{path} accessor error: {shown} is of the type {}, expected {wanted}", go_type(value))
-}
-
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
+    format!("{path} accessor error: {shown} is of the type {}, expected {wanted}", go::type_of(value))
 }
 
 fn push(errors: &mut Errors, path: &str, value: &Value, detail: &str) {

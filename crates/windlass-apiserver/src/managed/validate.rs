@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::element::PathElement;
 use super::shape::{List, Map, Ref, Relation, Scalar, Schema, Shape};
+use crate::patch::go;
 
 /// All that is wrong with a value.
 #[derive(Debug, Default)]
@@ -124,7 +125,7 @@ impl<'a> Walk<'_, 'a> {
 fn scalar_fault(scalar: Scalar, value: &Value) -> Option<String> {
     match scalar {
         Scalar::Numeric if !value.is_number() => {
-            Some(format!("expected numeric (int or float), got {}", go_type(value)))
+            Some(format!("expected numeric (int or float), got {}", go::type_of(value)))
         }
         Scalar::String if !value.is_string() => {
             Some(format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_syntax(value)))
@@ -136,19 +137,6 @@ fn scalar_fault(scalar: Scalar, value: &Value) -> Option<String> {
             Some(format!("expected any scalar, got &{{{}}}", go_value(value)))
         }
         _ => None,
-    }
-}
-
-/// `%T` of a decoded value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 

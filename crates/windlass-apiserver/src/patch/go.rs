@@ -14,7 +14,7 @@ pub(crate) fn value(value: &Value) -> String {
 /// `fmt.Sprintf("%s", value)` for scalars, which complains of all but strings.
 pub(super) fn value_as_string(scalar: &Value) -> String {
     match scalar {
-        Value::Null => type_of(scalar).to_owned(),
+        Value::Null => type_as_string(scalar).to_owned(),
         Value::Bool(_) | Value::Number(_) => format!("%!s({}={})", type_of(scalar), value(scalar)),
         other => value(other),
     }
@@ -34,13 +34,18 @@ pub(super) fn list(list: &[Value]) -> String {
     out
 }
 
-/// `fmt.Sprintf("%s", reflect.TypeOf(value))`.
-pub(super) fn type_of(value: &Value) -> &'static str {
+/// `fmt.Sprintf("%s", reflect.TypeOf(value))`, which complains of what has no type.
+pub(super) fn type_as_string(value: &Value) -> &'static str {
+    if value.is_null() { "%!s(<nil>)" } else { type_of(value) }
+}
+
+/// `fmt.Sprintf("%T", value)`. Numbers that are too large for an integer are none.
+pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
-        Value::Null => "%!s(<nil>)",
+        Value::Null => "<nil>",
         Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",

@@ -486,7 +486,7 @@ fn no_merge_key(map: &Object, merge_key: &str) -> PatchError {
 }
 
 fn bad_type(expected: &str, actual: &Value) -> PatchError {
-    unclassified(format!("expected a {expected}, but received a {}", go::type_of(actual)))
+    unclassified(format!("expected a {expected}, but received a {}", go::type_as_string(actual)))
 }
 
 fn unclassified(text: String) -> PatchError {

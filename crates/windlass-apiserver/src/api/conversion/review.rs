@@ -7,6 +7,7 @@ use crate::api::webhooks::{Place, Question, Reply, Review};
 use crate::field::{Errors, Path};
 use crate::json::str_at;
 use crate::kinds::meta;
+use crate::patch::go;
 
 /// How long a conversion may take.
 const TIMEOUT_SECONDS: u64 = 30;
@@ -117,7 +118,10 @@ fn accept(original: &Value, mut converted: Value, target: &str) -> Result<Value,
         None => return Err(invalid("missing metadata in converted object".to_owned())),
         Some(Value::Object(map)) => map.clone(),
         Some(other) => {
-            return Err(invalid(format!("invalid metadata of type {} in converted object", go_type(other))));
+            return Err(invalid(format!(
+                "invalid metadata of type {} in converted object",
+                go::type_of(other)
+            )));
         }
     };
     let mut own = original["metadata"].as_object().cloned().unwrap_or_default();
@@ -129,7 +133,7 @@ fn accept(original: &Value, mut converted: Value, target: &str) -> Result<Value,
                 own.insert(field.to_owned(), Value::Object(map.clone()));
             }
             Some(other) => {
-                let kind = go_type(other);
+                let kind = go::type_of(other);
                 return Err(invalid(format!("invalid metadata.{field} of type {kind} in converted object")));
             }
         }
@@ -141,7 +145,7 @@ fn accept(original: &Value, mut converted: Value, target: &str) -> Result<Value,
 /// Checks labels or annotations that are no longer what they were.
 fn changed(field: &str, own: &Map<String, Value>, map: &Map<String, Value>) -> Result<(), String> {
     if let Some((key, value)) = map.iter().find(|(_, value)| !value.is_string()) {
-        let kind = go_type(value);
+        let kind = go::type_of(value);
         return Err(format!("metadata.{field}[{key}] must be a string, but is {kind} in converted object"));
     }
     if own.get(field).and_then(Value::as_object) == Some(map) {
@@ -158,18 +162,5 @@ fn changed(field: &str, own: &Map<String, Value>, map: &Map<String, Value>) -> R
         [] => Ok(()),
         [fault] => Err(fault.clone()),
         faults => Err(format!("[{}]", faults.join(", "))),
-    }
-}
-
-/// What Go calls the type of a value.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
