@@ -98,12 +98,7 @@ impl Failure {
 /// Runs it.
 pub fn main(arguments: &[String]) -> Result<(), Failure> {
     let flags = Flags::parse(arguments);
-    if flags.has("help") || flags.has("h") {
-        print!("{HELP}");
-        return Ok(());
-    }
-    if flags.has("version") {
-        println!("Kubernetes {}", Config::default().version);
+    if flags.answers(HELP, format_args!("Kubernetes {}", Config::default().version)) {
         return Ok(());
     }
     common::log(&std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "error".to_owned()));

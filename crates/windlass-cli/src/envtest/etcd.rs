@@ -53,12 +53,7 @@ impl Failure {
 /// Runs it.
 pub fn main(arguments: &[String]) -> Result<(), Failure> {
     let flags = Flags::parse(arguments);
-    if flags.has("help") || flags.has("h") {
-        print!("{HELP}");
-        return Ok(());
-    }
-    if flags.has("version") {
-        println!("etcd Version: windlass {}", env!("CARGO_PKG_VERSION"));
+    if flags.answers(HELP, format_args!("etcd Version: windlass {}", env!("CARGO_PKG_VERSION"))) {
         return Ok(());
     }
     let urls = flags.list("listen-client-urls");

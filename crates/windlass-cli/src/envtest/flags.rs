@@ -35,6 +35,19 @@ impl Flags {
         values.flat_map(|value| value.split(',')).filter(|value| !value.is_empty()).collect()
     }
 
+    /// Answers `--help` and `--version`, if they were given.
+    pub fn answers(&self, help: &str, version: impl std::fmt::Display) -> bool {
+        if self.has("help") || self.has("h") {
+            print!("{help}");
+            return true;
+        }
+        if self.has("version") {
+            println!("{version}");
+            return true;
+        }
+        false
+    }
+
     /// Whether a flag was given at all.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
