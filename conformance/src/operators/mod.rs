@@ -5,7 +5,7 @@
 //! server ────┤                        ├─▶ Scene ───┼▶ Process: the operator, killed, stopped, started again
 //!            └ Real: kube-apiserver, ─┘     │      └▶ calls: who asked the server for what, and when
 //!              etcd, controller-manager     ▼
-//!                                    a check ─▶ Seen, or why not
+//!                                    a check ─▶ what it saw, or why not
 //! ```
 //!
 //! A check sees a server only through [`Server`], so that it cannot tell which one it is on. `make test` runs the checks
@@ -18,7 +18,6 @@ mod kubectl;
 mod ours;
 mod process;
 mod real;
-mod refusing;
 mod run;
 mod scene;
 mod server;
@@ -29,6 +28,6 @@ pub use ours::Ours;
 pub use process::Process;
 pub(crate) use process::http_get;
 pub use real::Real;
-pub use run::{Check, Seen, run_all, run_one};
+pub use run::{Check, run_all, run_one};
 pub use scene::{Lease, Scene, Times};
 pub use server::{RESTRICTED, Server};

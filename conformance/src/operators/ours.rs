@@ -17,9 +17,8 @@ use windlass_apiserver::front::https::Https;
 use windlass_apiserver::front::{ApiServer, Options, kubeconfig, write_private};
 
 use super::calls::Call;
-use super::refusing::Refusing;
-use super::server::{RESTRICTED, Server};
-use crate::servers::kubeconfig_text;
+use super::kubectl::Kubectl;
+use super::server::{self, RESTRICTED, Server};
 
 /// A server of ours with no controllers beside it. It ends with this value.
 pub struct Ours {
@@ -27,7 +26,7 @@ pub struct Ours {
     url: String,
     server: ApiServer,
     credentials: Arc<Credentials>,
-    refusing: Refusing,
+    kubectl: Kubectl,
     /// Taken when the server ends: what runs on it may not be waited for.
     runtime: Option<Runtime>,
 }
@@ -46,14 +45,16 @@ impl Ours {
         let server = ApiServer::start(Options::default());
         let https = runtime.block_on(Https::bind((address, 0).into()))?;
         let url = format!("https://{}", https.local_addr()?);
-        write_private(&folder.join("kubeconfig"), kubeconfig(&url, &credentials).as_bytes())?;
+        let admin = folder.join("kubeconfig");
+        write_private(&admin, kubeconfig(&url, &credentials).as_bytes())?;
         let serving = (server.clone(), credentials.clone());
         runtime.spawn(async move {
             let (server, credentials) = serving;
             https.serve(server, credentials.serving(), std::future::pending()).await;
         });
-        let refusing = runtime.block_on(Refusing::start(server.clone(), RESTRICTED))?;
-        Ok(Ours { folder: folder.to_owned(), url, server, credentials, refusing, runtime: Some(runtime) })
+        let kubectl = Kubectl::new(&admin, "default", &folder.join("home"))?;
+        server::grant(&kubectl)?;
+        Ok(Ours { folder: folder.to_owned(), url, server, credentials, kubectl, runtime: Some(runtime) })
     }
 }
 
@@ -77,20 +78,18 @@ impl Server for Ours {
 
     fn user(&self, name: &str) -> Result<PathBuf> {
         let path = self.folder.join(format!("{}.kubeconfig", name.replace(':', "-")));
-        let text = if name == RESTRICTED {
-            kubeconfig_text(self.refusing.url(), "none")
-        } else {
-            let (certificate, key) = self.credentials.client(name, &["system:masters"])?;
-            let [authority, certificate, key] =
-                [&self.credentials.authority, &certificate, &key].map(|pem| STANDARD.encode(pem));
-            format!(
-                "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster:\n    server: {}\n    \
-                 certificate-authority-data: {authority}\nusers:\n- name: u\n  user:\n    \
-                 client-certificate-data: {certificate}\n    client-key-data: {key}\ncontexts:\n- name: c\n  \
-                 context:\n    cluster: c\n    user: u\ncurrent-context: c\n",
-                self.url
-            )
-        };
+        let has_roles = name == RESTRICTED || name.starts_with("system:serviceaccount:");
+        let groups: &[&str] = if has_roles { &[] } else { &["system:masters"] };
+        let (certificate, key) = self.credentials.client(name, groups)?;
+        let [authority, certificate, key] =
+            [&self.credentials.authority, &certificate, &key].map(|pem| STANDARD.encode(pem));
+        let text = format!(
+            "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster:\n    server: {}\n    \
+             certificate-authority-data: {authority}\nusers:\n- name: u\n  user:\n    \
+             client-certificate-data: {certificate}\n    client-key-data: {key}\ncontexts:\n- name: c\n  \
+             context:\n    cluster: c\n    user: u\ncurrent-context: c\n",
+            self.url
+        );
         write_private(&path, text.as_bytes())?;
         Ok(path)
     }
@@ -101,21 +100,12 @@ impl Server for Ours {
         if audit.total() > remembered && audit.records().next().is_none_or(|first| first.time >= since) {
             bail!("of {} calls only the last {remembered} are remembered", audit.total());
         }
-        let mut calls: Vec<Call> =
-            audit.records().filter(|record| !record.resource.is_empty()).map(call).collect();
-        calls.extend(self.refusing.refused());
-        calls.retain(|call| call.time >= since);
-        calls.sort_by_key(|call| call.time);
-        Ok(calls)
+        let concerned = |record: &&Record| !record.resource.is_empty() && record.time >= since;
+        Ok(audit.records().filter(concerned).map(call).collect())
     }
 
-    fn let_restricted_watch(&self, allowed: bool) -> Result<()> {
-        self.refusing.allow(allowed);
-        Ok(())
-    }
-
-    fn has_authorization(&self) -> bool {
-        false
+    fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
     }
 }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::calls::Call;
 use super::kubectl::Kubectl;
-use super::server::{RESTRICTED, Server};
+use super::server::{self, Server};
 use crate::servers::{self, Extra};
 
 /// A real cluster without nodes, on loopback.
@@ -21,31 +21,6 @@ pub struct Real {
     kubectl: Kubectl,
     audit: Mutex<Audit>,
 }
-
-/// What [`RESTRICTED`] may do at first.
-const RIGHTS: &str = r#"
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: restricted}
-rules:
-- {apiGroups: [test.example.com], resources: ["*"], verbs: ["*"]}
-- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: ["*"]}
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: ["*"]}
-- {apiGroups: ["", events.k8s.io], resources: [events], verbs: ["*"]}
-- {apiGroups: [""], resources: [configmaps], verbs: [get, create, update, patch, delete]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: restricted-watch}
-rules:
-- {apiGroups: [""], resources: [configmaps], verbs: [list, watch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: restricted}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: restricted}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
-"#;
 
 impl Real {
     /// Starts it, with these users and their groups. It takes about ten seconds.
@@ -61,7 +36,7 @@ impl Real {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let server = runtime.block_on(servers::reference_with(folder, &extra))?;
         let kubectl = Kubectl::new(&server.kubeconfig, "default", &folder.join("home"))?;
-        kubectl.apply(RIGHTS)?;
+        server::grant(&kubectl)?;
         let file = File::open(folder.join("audit.log")).context("the audit log")?;
         let audit = Mutex::new(Audit { file, rest: Vec::new(), calls: Vec::new() });
         Ok(Real { folder: folder.to_owned(), server, users: names, kubectl, audit })
@@ -116,19 +91,7 @@ impl Server for Real {
         Ok(calls)
     }
 
-    fn let_restricted_watch(&self, allowed: bool) -> Result<()> {
-        let binding = "restricted-watch";
-        let user = format!("--user={RESTRICTED}");
-        match allowed {
-            true => {
-                self.kubectl.run(&["create", "clusterrolebinding", binding, "--clusterrole", binding, &user])
-            }
-            false => self.kubectl.run(&["delete", "clusterrolebinding", binding, "--ignore-not-found"]),
-        }
-        .map(drop)
-    }
-
-    fn has_authorization(&self) -> bool {
-        true
+    fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
     }
 }

@@ -18,17 +18,8 @@ pub struct Check {
     pub shows: &'static str,
     /// Whether its operator works in all namespaces, so that no other may run meanwhile.
     pub alone: bool,
-    /// The check.
-    pub run: fn(&Scene<'_>) -> Result<Seen>,
-}
-
-/// What a check saw.
-#[derive(Debug)]
-pub enum Seen {
-    /// It is so; with figures.
-    Passed(String),
-    /// It cannot be looked at on this server, because.
-    Skipped(&'static str),
+    /// The check; what it saw, with figures.
+    pub run: fn(&Scene<'_>) -> Result<String>,
 }
 
 /// How many checks run at a time. Most of their time is spent waiting.
@@ -44,7 +35,7 @@ pub fn run_one(
     program: &Path,
     times: &Times,
     folder: &Path,
-) -> Result<Seen> {
+) -> Result<String> {
     let scene = Scene::new(check.name, server, program, times, folder)?;
     (check.run)(&scene).with_context(|| format!("{} on {}: {}", check.name, server.name(), check.shows))
 }
@@ -78,10 +69,9 @@ pub fn run_all(checks: &[&Check], server: &dyn Server, program: &Path, times: &T
     failed.into_inner() == 0
 }
 
-fn print(check: &Check, server: &str, took: Duration, seen: &Result<Seen>) {
+fn print(check: &Check, server: &str, took: Duration, seen: &Result<String>) {
     let (verdict, text) = match seen {
-        Ok(Seen::Passed(figures)) => ("ok", figures.clone()),
-        Ok(Seen::Skipped(why)) => ("skipped", format!("because {why}")),
+        Ok(figures) => ("ok", figures.clone()),
         Err(error) => ("FAILED", format!("{error:#}")),
     };
     println!("{verdict:8}{server:5} {:10} {:5.1} s  {text}", check.name, took.as_secs_f64());

@@ -9,14 +9,13 @@ use jiff::Timestamp;
 use super::{foobar, foobars, text, wait_all_done};
 use crate::operators::calls::{Call, lines};
 use crate::operators::process::Process;
-use crate::operators::run::Seen;
 use crate::operators::scene::{SOON, Scene};
 
 /// What a change of leaders may take beyond the time of the lease.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// The leader is killed while there is work.
-pub fn killed(scene: &Scene<'_>) -> Result<Seen> {
+pub fn killed(scene: &Scene<'_>) -> Result<String> {
     let started = Timestamp::now();
     let (mut a, b) = replicas(scene)?;
     let took = while_busy(scene, || {
@@ -30,17 +29,17 @@ pub fn killed(scene: &Scene<'_>) -> Result<Seen> {
     ensure!(took <= scene.times.lease.duration + SLACK, "the standby's first write came after {took:?}");
     wait_all_done(scene, BUSY, SOON)?;
     let (by_a, by_b) = one_after_the_other(scene, started)?;
-    Ok(Seen::Passed(format!(
+    Ok(format!(
         "lease {:?}: the standby's first write after {:.2} s; {} writes by the one, then {} by the other",
         scene.times.lease.duration,
         took.as_secs_f64(),
         by_a.len(),
         by_b.len()
-    )))
+    ))
 }
 
 /// The leader is stopped until another leads, and goes on while there is work.
-pub fn stopped(scene: &Scene<'_>) -> Result<Seen> {
+pub fn stopped(scene: &Scene<'_>) -> Result<String> {
     let started = Timestamp::now();
     let (mut a, b) = replicas(scene)?;
     scene.kubectl.apply(&foobars(&names(), "before"))?;
@@ -70,7 +69,7 @@ pub fn stopped(scene: &Scene<'_>) -> Result<Seen> {
     ensure!(took <= scene.times.lease.duration + SLACK, "the standby's first write came after {took:?}");
     wait_all_done(scene, BUSY, SOON)?;
     let (by_a, by_b) = one_after_the_other(scene, started)?;
-    Ok(Seen::Passed(format!(
+    Ok(format!(
         "the standby's first write after {:.2} s; woken, the old leader wrote nothing and ended with {} after {:.2} s; \
          {} writes, then {}",
         took.as_secs_f64(),
@@ -78,11 +77,11 @@ pub fn stopped(scene: &Scene<'_>) -> Result<Seen> {
         ended.as_secs_f64(),
         by_a.len(),
         by_b.len()
-    )))
+    ))
 }
 
 /// The leader is told to stop.
-pub fn ended(scene: &Scene<'_>) -> Result<Seen> {
+pub fn ended(scene: &Scene<'_>) -> Result<String> {
     let started = Timestamp::now();
     let (mut a, b) = replicas(scene)?;
     let (took, end) = while_busy(scene, || {
@@ -106,11 +105,11 @@ pub fn ended(scene: &Scene<'_>) -> Result<Seen> {
     ensure!(took - end.min(took) <= at_once, "the standby's first write came {took:?} after the signal");
     wait_all_done(scene, BUSY, SOON)?;
     one_after_the_other(scene, started)?;
-    Ok(Seen::Passed(format!(
+    Ok(format!(
         "ended with 0 after {:.2} s, the standby's first write {:.2} s after the signal",
         end.as_secs_f64(),
         took.as_secs_f64()
-    )))
+    ))
 }
 
 /// How many FooBars are edited all the time.
