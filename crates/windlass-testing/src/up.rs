@@ -12,7 +12,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,10 +41,12 @@ impl Drop for Folder {
     }
 }
 
-/// A cluster that has said that it is ready. It is ended with its test.
+/// A cluster that has said that it is ready. It is ended with its test, even if that is killed.
 #[derive(Debug)]
 pub struct Cluster {
     child: Child,
+    /// Open as long as this process is there: nothing is ever written. Who waits for a child closes what it holds itself.
+    _alive: Option<ChildStdin>,
     folder: PathBuf,
     /// All that it said until it was ready.
     pub said: String,
@@ -56,8 +58,10 @@ impl Cluster {
     /// Starts one by this `windlass`, with a folder `data` beside the test's other files.
     pub fn up(windlass: &Path, arguments: &[&str], folder: &Path) -> Cluster {
         let mut command = Command::new(windlass);
-        command.args(["up", "--port", "0", "--data-dir", "data"]).args(arguments).current_dir(folder);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("windlass runs");
+        command.args(["up", "--with-parent", "--port", "0", "--data-dir", "data"]);
+        command.args(arguments).current_dir(folder);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("windlass runs");
+        let alive = child.stdin.take();
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut said = String::new();
         while !said.ends_with("Ctrl-C ends it.\n") {
@@ -71,7 +75,7 @@ impl Cluster {
             lines.read_to_string(&mut rest).expect("its output is text");
             rest
         });
-        Cluster { child, folder: folder.to_owned(), said, rest: Some(rest) }
+        Cluster { child, _alive: alive, folder: folder.to_owned(), said, rest: Some(rest) }
     }
 
     /// Runs kubectl with the cluster's kubeconfig; it has to succeed.

@@ -22,6 +22,7 @@ mod settle;
 mod show;
 mod words;
 
+use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
@@ -97,6 +98,10 @@ pub struct Args {
     /// This is the process in the background
     #[arg(long, hide = true)]
     detached: bool,
+
+    /// It ends, at once, when its standard input does: whoever started it is gone
+    #[arg(long, hide = true)]
+    with_parent: bool,
 }
 
 /// Runs the cluster.
@@ -108,12 +113,23 @@ pub fn main(args: &Args) -> Result<(), Failure> {
         // It outlives the terminal. This fails where it has no terminal to leave.
         let _ = nix::unistd::setsid();
     }
+    if args.with_parent {
+        std::thread::spawn(end_with_parent);
+    }
     let show = Show::new();
     show.line(&format!("windlass {}, data in {}", env!("CARGO_PKG_VERSION"), args.data().display()));
     common::log(&args.log);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Runtime)?;
     runtime.block_on(run(args, &show))
+}
+
+/// A pipe that only the parent writes to ends when that does, however it does. What runs in the sandbox goes with this
+/// process.
+fn end_with_parent() {
+    // Whatever it ends with, it ends.
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    std::process::exit(1);
 }
 
 impl Args {

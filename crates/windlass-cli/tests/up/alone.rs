@@ -1,6 +1,7 @@
 //! `windlass up`, `down` and `status` without nodes, which work on any machine.
 
-use std::process::Output;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{Folder, windlass};
@@ -92,6 +93,20 @@ fn a_quota_holds_and_gives_back() {
     let (good, said) = run("b");
     assert!(good, "{said}");
     assert_eq!(cluster.end("-INT").code(), Some(0));
+}
+
+#[test]
+fn a_cluster_ends_with_whoever_started_it() {
+    let folder = Folder::new("orphan");
+    let up = ["up", "--with-parent", "--nodes", "0", "--port", "0", "--data-dir", "data"];
+    let mut child =
+        windlass(&up, folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let parent = child.stdin.take();
+    let said = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = said.map(Result::unwrap).any(|line| line == "Ctrl-C ends it.");
+    assert!(ready && child.try_wait().unwrap().is_none());
+    drop(parent);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]
