@@ -30,15 +30,23 @@ test: ## Run all tests of the workspace
 	@tools/setup rust kubectl network nginx postgres etcd-3.6 etcd-3.7
 	WINDLASS_PROGRAMS_BUILT=yes cargo test --workspace
 
+# Rust that is no part of the workspace.
+beside = fuzz conformance/kube-rs/controllers
+
 lint: ## Check formatting, clippy, documentation, licences and sources of dependencies
-	@tools/setup rust cargo-deny
+	@tools/setup rust go cargo-deny
 	cargo fmt --all --check
+	$(foreach folder,$(beside),cargo fmt --manifest-path $(folder)/Cargo.toml --check &&) true
+	@unlike=$$(PATH="$$PATH:$(WINDLASS_CACHE)/go/bin" gofmt -l conformance tools) && [ -z "$$unlike" ] || { echo "not as gofmt writes it: $$unlike"; exit 1; }
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	"$$(tools/setup --path cargo-deny)" --locked check bans licenses sources
 
 fmt: ## Format all code
+	@tools/setup rust go
 	cargo fmt --all
+	$(foreach folder,$(beside),cargo fmt --manifest-path $(folder)/Cargo.toml &&) true
+	PATH="$$PATH:$(WINDLASS_CACHE)/go/bin" gofmt -w conformance tools
 
 bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 	@tools/setup rust network kubectl kube-apiserver etcd-3.6 etcd-3.7

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::published::go;
+use crate::published::vetted;
 use crate::servers::program;
 
 /// The project, from the top of the repository.
@@ -21,7 +21,7 @@ const STARTED: &str = "control plane started in ";
 /// They cannot be run.
 pub fn run(windlass: &Path, output: &Path) -> Result<bool> {
     fs::create_dir_all(output)?;
-    let go = go()?;
+    let go = vetted(PROJECT)?;
     // What is compiled counts for neither of them.
     let built = Command::new(&go).args(["test", "-run=^$", "./..."]).current_dir(PROJECT).status();
     ensure!(built.context("go cannot be run")?.success(), "{PROJECT} does not compile");

@@ -13,7 +13,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use windlass_testing::up::Cluster;
 
-use crate::published::go;
+use crate::published::vetted;
 use crate::servers::program;
 
 /// The project, from the top of the repository.
@@ -74,7 +74,7 @@ impl Programs {
     fn build(output: &Path) -> Result<Programs> {
         fs::create_dir_all(output)?;
         let output = output.canonicalize()?;
-        let go = go()?;
+        let go = vetted(PROJECT)?;
         let build = |name: &str, package: &str| -> Result<PathBuf> {
             let program = output.join(name);
             let mut command = Command::new(&go);

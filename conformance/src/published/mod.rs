@@ -8,7 +8,7 @@ mod kube_rs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 pub use definitions::{objects, sources};
 pub use helm::compare as compare_helm;
@@ -23,6 +23,17 @@ pub fn go() -> Result<PathBuf> {
         Command::new("tools/setup").args(["--path", "go"]).output().context("tools/setup cannot be run")?;
     let brought = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
     Ok(if brought.exists() { brought } else { PathBuf::from("go") })
+}
+
+/// The same, when it finds no fault with a project. `make lint` does without, which would have to bring the modules.
+///
+/// # Errors
+/// It does, or cannot be run.
+pub fn vetted(project: &str) -> Result<PathBuf> {
+    let go = go()?;
+    let vetted = Command::new(&go).args(["vet", "./..."]).current_dir(project).status();
+    ensure!(vetted.context("go cannot be run")?.success(), "go vet finds fault with {project}");
+    Ok(go)
 }
 
 /// Where Go keeps the published source of a module.
