@@ -1,4 +1,4 @@
-//! What the fuzz targets of the API server do. Each module has one `run`, which `fuzz_targets/` hands to libFuzzer
+//! What the fuzz targets do. Each module has one `run`, which `fuzz_targets/` hands to libFuzzer
 //! and which panics where something does not hold.
 //!
 //! ```text
@@ -10,6 +10,7 @@
 //!                  crd       schemas made by their type, and objects for them
 //!                  cel       one rule, in a definition and on objects
 //!                  log_recovery   files of a data folder
+//! the node         spdy      what a client sends to exec, attach and port-forward
 //! ```
 //!
 //! `seeds/<target>` holds what each starts from; `fuzz/run` runs them.
@@ -23,6 +24,7 @@ pub mod patch;
 pub mod protobuf;
 pub mod request;
 pub mod selectors;
+pub mod spdy;
 pub mod tree;
 pub mod world;
 pub mod yaml;
