@@ -19,9 +19,12 @@ struct Subject {
     uris: usize,
 }
 
+/// Of whom nothing is known, nothing is signed.
+const UNREADABLE: &str = "the request cannot be read";
+
 /// What is wrong with a request of a node for a certificate by which it is known to the API server.
 pub(super) fn client_fault(request: &str, usages: &[String]) -> Option<String> {
-    let subject = read(request)?;
+    let Some(subject) = read(request) else { return Some(UNREADABLE.to_owned()) };
     let fault = match () {
         () if !subject.is_of_nodes() => "subject organization is not system:nodes",
         () if subject.dns > 0 => "DNS subjectAltNames are not allowed",
@@ -36,7 +39,7 @@ pub(super) fn client_fault(request: &str, usages: &[String]) -> Option<String> {
 
 /// What is wrong with a request of a node for the certificate that it serves with.
 pub(super) fn serving_fault(request: &str, usages: &[String]) -> Option<String> {
-    let subject = read(request)?;
+    let Some(subject) = read(request) else { return Some(UNREADABLE.to_owned()) };
     let fault = match () {
         () if !subject.is_of_nodes() => "subject organization is not system:nodes",
         () if subject.dns + subject.ips == 0 => "DNS or IP subjectAltName is required",
@@ -69,7 +72,6 @@ impl Subject {
     }
 }
 
-/// What cannot be read has no fault: whoever signs it sees that it is none.
 fn read(request: &str) -> Option<Subject> {
     let (_, pem) = parse_x509_pem(request.as_bytes()).ok()?;
     let (_, request) = X509CertificationRequest::from_der(&pem.contents).ok()?;
