@@ -251,11 +251,15 @@ impl Store {
 
     /// The oldest revision of a kind that can be read and watched from.
     pub fn oldest(&self, kind: &Kind) -> u64 {
-        self.kinds.get(kind).map_or(0, |history| history.oldest()).max(self.compacted)
+        self.oldest_of(self.kinds.get(kind))
     }
 
-    fn readable(&self, kind: &Kind, revision: u64) -> Result<(), Unreadable> {
-        let oldest = self.oldest(kind);
+    fn oldest_of(&self, history: Option<&Arc<History>>) -> u64 {
+        history.map_or(0, |history| history.oldest()).max(self.compacted)
+    }
+
+    fn readable(&self, history: Option<&Arc<History>>, revision: u64) -> Result<(), Unreadable> {
+        let oldest = self.oldest_of(history);
         if revision < oldest {
             Err(Unreadable::Compacted { oldest })
         } else if revision > self.revision {
@@ -270,7 +274,7 @@ impl Store {
     /// It takes the time of the events since then; snapshots that were asked for lately are kept, so that the
     /// pages of a list after the second cost nothing more.
     pub fn at(&mut self, kind: &Kind, revision: u64) -> Result<Snapshot, Unreadable> {
-        self.readable(kind, revision)?;
+        self.readable(self.kinds.get(kind), revision)?;
         let kept = self.recent.iter().filter(|(of, snapshot)| of == kind && snapshot.revision >= revision);
         let nearest = kept.map(|(_, snapshot)| snapshot).min_by_key(|snapshot| snapshot.revision).cloned();
         let nearest = nearest.unwrap_or_else(|| self.list(kind));
@@ -290,8 +294,9 @@ impl Store {
     /// What happened to a kind after a revision, in order. A watcher keeps the revision up to which it has seen
     /// everything (the store's, when it has read all) and asks again; reading costs what is returned.
     pub fn events(&self, kind: &Kind, after: u64) -> Result<Events<'_>, Unreadable> {
-        self.readable(kind, after)?;
-        Ok(self.kinds.get(kind).map_or_else(Events::none, |history| history.events(after, self.revision)))
+        let history = self.kinds.get(kind);
+        self.readable(history, after)?;
+        Ok(history.map_or_else(Events::none, |history| history.events(after, self.revision)))
     }
 
     /// Forgets the past before a revision: it is the oldest that can still be read and watched from.

@@ -166,17 +166,18 @@ impl Admission<'_> {
 
 impl Plugins {
     /// Lets the plugins that are on change an object.
-    pub fn admit(&self, object: &mut Value, admission: &mut Admission<'_>) -> Result<()> {
+    pub fn admit(self, object: &mut Value, admission: &mut Admission<'_>) -> Result<()> {
         self.on(admission.operation).try_for_each(|plugin| (plugin.admit)(object, admission))
     }
 
     /// Asks the plugins that are on whether an object may be written.
-    pub fn validate(&self, object: &Value, admission: &mut Admission<'_>) -> Result<()> {
+    pub fn validate(self, object: &Value, admission: &mut Admission<'_>) -> Result<()> {
         self.on(admission.operation).try_for_each(|plugin| (plugin.validate)(object, admission))
     }
 
-    fn on(&self, operation: Operation) -> impl Iterator<Item = &'static Plugin> {
-        PLUGINS.iter().filter(move |plugin| self.has(plugin.name) && plugin.on.contains(&operation))
+    fn on(self, operation: Operation) -> impl Iterator<Item = &'static Plugin> {
+        let all = PLUGINS.iter().enumerate();
+        all.filter(move |(at, plugin)| self.has_at(*at) && plugin.on.contains(&operation)).map(|(_, on)| on)
     }
 }
 
@@ -204,7 +205,7 @@ impl Server {
         &self,
         call: &mut Call<'_>,
         write: Write<'_>,
-        work: impl FnOnce(&Plugins, &mut Admission<'_>) -> T,
+        work: impl FnOnce(Plugins, &mut Admission<'_>) -> T,
     ) -> T {
         let judge = Asker { server: self, call: call.request };
         let mut admission = Admission {
@@ -217,7 +218,7 @@ impl Server {
             ids: &mut *call.ids,
             warnings: &mut call.warnings,
         };
-        work(&self.config.plugins, &mut admission)
+        work(self.config.plugins, &mut admission)
     }
 
     /// What hooks and plugins may know of a request.
@@ -237,7 +238,7 @@ impl Server {
             extra: &call.request.user.extra,
             types,
             root,
-            dry_run: !call.query.all("dryRun").is_empty(),
+            dry_run: call.query.get("dryRun").is_some(),
             noted: call.noted,
             world: self,
         }

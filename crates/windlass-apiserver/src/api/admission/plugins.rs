@@ -1,7 +1,5 @@
 //! Which plugins are on.
 
-use std::collections::BTreeSet;
-
 use thiserror::Error;
 
 use super::PLUGINS;
@@ -31,9 +29,9 @@ const OTHERS: &[&str] = &[
     "ValidatingAdmissionWebhook",
 ];
 
-/// The plugins that are on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plugins(BTreeSet<&'static str>);
+/// The plugins that are on: a bit for each of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plugins(u32);
 
 /// There is no plugin of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -43,21 +41,26 @@ pub struct UnknownPlugin(pub String);
 impl Default for Plugins {
     /// Those that kube-apiserver has on by default.
     fn default() -> Plugins {
-        let on = PLUGINS.iter().filter(|plugin| plugin.by_default);
-        Plugins(on.map(|plugin| plugin.name).collect())
+        let on = PLUGINS.iter().enumerate().filter(|(_, plugin)| plugin.by_default);
+        Plugins(on.fold(0, |bits, (at, _)| bits | 1 << at))
     }
 }
 
 impl Plugins {
     /// Whether a plugin is on.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
+    pub fn has(self, name: &str) -> bool {
+        PLUGINS.iter().position(|plugin| plugin.name == name).is_some_and(|at| self.has_at(at))
+    }
+
+    /// Whether the plugin at a place of the list is on.
+    pub(super) fn has_at(self, at: usize) -> bool {
+        self.0 & (1 << at) != 0
     }
 
     /// The same with some more. kube-apiserver's others are known, and not there.
     pub fn with<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Plugins, UnknownPlugin> {
         for name in names {
-            self.0.extend(known(name)?);
+            self.0 |= bit(name)?;
         }
         Ok(self)
     }
@@ -65,19 +68,18 @@ impl Plugins {
     /// The same without some.
     pub fn without<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Plugins, UnknownPlugin> {
         for name in names {
-            if let Some(known) = known(name)? {
-                self.0.remove(known);
-            }
+            self.0 &= !bit(name)?;
         }
         Ok(self)
     }
 }
 
-fn known(name: &str) -> Result<Option<&'static str>, UnknownPlugin> {
-    let found = PLUGINS.iter().map(|plugin| plugin.name).find(|known| *known == name);
-    match found {
-        None if !OTHERS.contains(&name) => Err(UnknownPlugin(name.to_owned())),
-        found => Ok(found),
+/// The bit of a plugin; none for those that are not there.
+fn bit(name: &str) -> Result<u32, UnknownPlugin> {
+    match PLUGINS.iter().position(|plugin| plugin.name == name) {
+        Some(at) => Ok(1 << at),
+        None if OTHERS.contains(&name) => Ok(0),
+        None => Err(UnknownPlugin(name.to_owned())),
     }
 }
 

@@ -63,10 +63,10 @@ impl Policies {
             return;
         }
         let since = self.revision;
-        let changed = |kind: &Kind| store.events(kind, since).is_ok_and(|events| events.len() > 0);
-        let forgotten = |kind: &Kind| store.events(kind, since).is_err();
+        // What is forgotten may have changed.
+        let changed = |kind: &Kind| store.events(kind, since).map_or(true, |events| events.len() > 0);
         for (pair, known) in [(&*VALIDATING, &mut self.validating), (&*MUTATING, &mut self.mutating)] {
-            if [&pair.policies, &pair.bindings].into_iter().any(|kind| changed(kind) || forgotten(kind)) {
+            if [&pair.policies, &pair.bindings].into_iter().any(changed) {
                 *known = Arc::new(read(store, pair, known));
             }
         }
