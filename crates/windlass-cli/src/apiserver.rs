@@ -190,6 +190,7 @@ async fn run(args: Args) -> Result<(), Failure> {
         tokens: Some(credentials.tokens()),
         authorization: args.authorization_mode,
         plugins: args.plugins(),
+        audit_max: 0,
         ..Config::default()
     };
     let relaying = relaying(&args)?;

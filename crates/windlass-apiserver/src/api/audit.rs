@@ -44,18 +44,18 @@ pub struct Audit {
     total: u64,
 }
 
-/// How many requests are remembered.
-const RECORDS_MAX: usize = 10_000;
-
 impl Audit {
-    /// Remembers a request.
-    pub(super) fn push(&mut self, record: Record) {
+    /// Remembers a request, and of all at most this many.
+    pub(super) fn push(&mut self, record: impl FnOnce() -> Record, max: usize) {
+        self.total += 1;
+        if max == 0 {
+            return;
+        }
         let records = Arc::make_mut(&mut self.records);
-        if records.len() == RECORDS_MAX {
+        if records.len() >= max {
             records.pop_front();
         }
-        records.push_back(Arc::new(record));
-        self.total += 1;
+        records.push_back(Arc::new(record()));
     }
 
     /// The requests that are remembered, oldest first.

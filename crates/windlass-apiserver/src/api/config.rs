@@ -26,6 +26,9 @@ pub struct Config {
     pub plugins: Plugins,
     /// How requests are judged.
     pub authorization: Authorization,
+    /// How many of the latest requests [`Server::audit`](super::Server::audit) remembers: for tests. A server that nobody
+    /// looks into is better without.
+    pub audit_max: usize,
 }
 
 impl Default for Config {
@@ -39,6 +42,7 @@ impl Default for Config {
             tokens: None,
             plugins: Plugins::default().without(["ServiceAccount"]).expect("a plugin"),
             authorization: Authorization::Rbac,
+            audit_max: 10_000,
         }
     }
 }

@@ -281,7 +281,8 @@ impl Server {
     fn note_refusal(&mut self, request: &Request, target: Option<&Target>, status: &Status, now: Timestamp) {
         let watch = Query::parse(request.uri.query().unwrap_or_default()).flag("watch");
         let verb = target.and_then(|target| route::verb(&request.method, target, watch).ok());
-        self.audit.push(Record {
+        let revision = self.store.revision();
+        let record = || Record {
             time: now,
             user: request.user.name.clone(),
             verb: verb.map_or_else(|| method_verb(&request.method), Verb::as_str),
@@ -293,8 +294,9 @@ impl Server {
             name: target.map(|t| t.name.clone()).unwrap_or_default(),
             code: status.code,
             reason: status.reason.clone(),
-            revision: self.store.revision(),
-        });
+            revision,
+        };
+        self.audit.push(record, self.config.audit_max);
     }
 
     /// Goes on with a request that was put aside.
@@ -400,7 +402,8 @@ impl Server {
             Answer::Wait(_) | Answer::Call(_) => None,
         };
         if let Some(code) = code {
-            self.audit.push(Record {
+            let revision = self.store.revision();
+            let record = || Record {
                 time: now,
                 user: request.user.name.clone(),
                 verb,
@@ -412,8 +415,9 @@ impl Server {
                 name,
                 code,
                 reason,
-                revision: self.store.revision(),
-            });
+                revision,
+            };
+            self.audit.push(record, self.config.audit_max);
         }
         answer
     }

@@ -121,6 +121,7 @@ async fn run(flags: &Flags) -> Result<(), Failure> {
         tokens: Some(tokens),
         plugins: plugins(flags)?,
         authorization: authorization(flags)?,
+        audit_max: 0,
         ..Config::default()
     };
     let server = ApiServer::start(Options { config, ..Options::default() });

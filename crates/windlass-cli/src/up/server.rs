@@ -63,6 +63,7 @@ impl Api {
             client_ca: credentials.authority.clone(),
             tokens: Some(credentials.tokens()),
             plugins: Plugins::default(),
+            audit_max: 0,
             ..Config::default()
         };
         let (ways, node_token) = (Ways::default(), format!("{:016x}{:016x}", env.random(), env.random()));
