@@ -74,7 +74,7 @@ impl World {
         let before = self.server.store().revision();
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&method);
         let one = method != Method::DELETE;
-        let request = Request { method, uri, headers, body, user: User::admin() };
+        let request = Request { method, uri, headers, body, user: User::admin().into() };
         let response = match self.server.step(request, self.now, &mut self.ids) {
             Step::Done(response) => response,
             Step::Relay(..) => panic!("nobody else is there"),

@@ -33,14 +33,14 @@ pub struct About {
 /// The labels of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Labels {
+    /// The plural; first, since most are told apart by it.
+    pub resource: Str,
     /// `GET`, `LIST`, `WATCH`, `POST`, `APPLY`, …
     pub verb: &'static str,
     /// The group; empty for the core group, and for what is no resource.
     pub group: Str,
     /// The version.
     pub version: Str,
-    /// The plural.
-    pub resource: Str,
     /// The subresource; the path of what is no resource.
     pub subresource: String,
     /// `resource` for one object, `namespace` or `cluster` for several; empty for what is no resource.

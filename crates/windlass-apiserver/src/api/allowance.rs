@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::authorize::{Asked, Attributes};
 use super::options::Query;
 use super::response::{Body, Response};
+use super::route::decoded;
 use super::server::Request;
 use crate::codec::scalar::duration;
 use crate::status::{Result, Status};
@@ -25,8 +26,8 @@ pub fn allowance(request: &Request) -> Result<Option<Duration>> {
     if is_plain && !query.contains("timeout") {
         return Ok(Some(MOST));
     }
-    let query = Query::parse(query);
-    if Attributes::of_request(&request.method, &request.uri, &query).is_ok_and(|asked| lasts(&asked)) {
+    let (query, path) = (Query::parse(query), decoded(path));
+    if Attributes::of_request(&request.method, &path, &query).is_ok_and(|asked| lasts(&asked)) {
         return Ok(None);
     }
     let asked = match query.text("timeout") {
@@ -70,7 +71,7 @@ mod tests {
                 uri: path.parse().unwrap(),
                 headers: http::HeaderMap::new(),
                 body: Bytes::new(),
-                user: User::admin(),
+                user: User::admin().into(),
             };
             allowance(&request).map_err(|status| status.message)
         };

@@ -52,7 +52,7 @@ pub struct Request {
     /// The whole body.
     pub body: Bytes,
     /// Who asks.
-    pub user: User,
+    pub user: Arc<User>,
 }
 
 /// The source of uids and of generated name suffixes.
@@ -434,10 +434,10 @@ impl Server {
         ids: &mut dyn Ids,
         answered: &[Answered],
     ) -> (Answer, String, Cow<'static, str>, &'static str) {
-        let plain = plain_output(request, query);
-        let refuse = |status: Status, output: &Output, verb: &'static str| {
+        let plain = || plain_output(request, query);
+        let refuse = |status: Status, verb: &'static str| {
             let reason = status.reason.clone();
-            (Answer::Done(Response::refusal(output, &status)), target.name.clone(), reason, verb)
+            (Answer::Done(Response::refusal(&plain(), &status)), target.name.clone(), reason, verb)
         };
         let is_relayed = relay::is_relayed(target);
         let verb = match is_relayed {
@@ -446,17 +446,17 @@ impl Server {
         };
         let verb = match verb {
             Ok(verb) => verb,
-            Err(status) => return refuse(status, &plain, method_verb(&request.method)),
+            Err(status) => return refuse(status, method_verb(&request.method)),
         };
         let collection = target.name.is_empty();
         let output = match is_relayed {
-            true => Ok(plain),
+            true => Ok(plain()),
             false => negotiate::admit(&request.headers, collection)
                 .and_then(|()| negotiate::output(&request.headers, query.get("pretty"), true)),
         };
         let output = match output {
             Ok(output) => output,
-            Err(status) => return refuse(status, &plain, verb.as_str()),
+            Err(status) => return refuse(status, verb.as_str()),
         };
         let mut call = Call {
             request,
@@ -487,7 +487,7 @@ impl Server {
         let consulted = std::mem::take(&mut call.consulted);
         let (mut answer, name, reason, verb) = match result {
             Ok(answer) => (answer, name, Cow::Borrowed(""), verb.as_str()),
-            Err(status) => refuse(status, &plain, verb.as_str()),
+            Err(status) => refuse(status, verb.as_str()),
         };
         match &mut answer {
             Answer::Done(response) => {

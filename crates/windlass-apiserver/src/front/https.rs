@@ -6,8 +6,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -256,18 +258,26 @@ impl Connection {
             },
             Err(status) => return refuse(&status),
         };
-        let collected =
-            tokio::time::timeout(self.limits.body, collect(&parts, body, self.server.body_max())).await;
-        let body = match collected {
-            Ok(Ok(body)) => body,
-            Ok(Err(unread)) => return refuse(&unread.status()),
-            Err(_) => {
-                let why = "the body of the request did not arrive in time";
-                return refuse(&Status::new(408, "Timeout", why));
-            }
+        let body = match self.body(&parts, body).await {
+            Ok(body) => body,
+            Err(status) => return refuse(&status),
         };
         let response = self.server.call(http::Request::from_parts(parts, body), user).await;
         response.map(Remote::from)
+    }
+
+    /// The body of a request. Most are there at once, or there is none: a timer is set only where one is waited for.
+    async fn body(&self, parts: &http::request::Parts, body: Incoming) -> Result<Bytes, Status> {
+        let mut collecting = pin!(collect(parts, body, self.server.body_max()));
+        let collected = match poll_fn(|context| Poll::Ready(collecting.as_mut().poll(context))).await {
+            Poll::Ready(collected) => Ok(collected),
+            Poll::Pending => tokio::time::timeout(self.limits.body, collecting).await,
+        };
+        match collected {
+            Ok(Ok(body)) => Ok(body),
+            Ok(Err(unread)) => Err(unread.status()),
+            Err(_) => Err(Status::new(408, "Timeout", "the body of the request did not arrive in time")),
+        }
     }
 }
 

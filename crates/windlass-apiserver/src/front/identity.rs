@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue, Method, header};
+use memchr::memchr;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::{Digest as _, Sha256};
@@ -17,7 +18,7 @@ use crate::x509;
 pub struct Identity {
     certificates: Arc<dyn ClientCertVerifier>,
     /// By the token's digest: how long a look-up takes says nothing about a token.
-    tokens: Arc<BTreeMap<[u8; 32], User>>,
+    tokens: Arc<BTreeMap<[u8; 32], Arc<User>>>,
 }
 
 /// What tells which of a user's credentials was shown.
@@ -32,7 +33,8 @@ impl Identity {
         certificates: Arc<dyn ClientCertVerifier>,
         tokens: impl IntoIterator<Item = (String, User)>,
     ) -> Identity {
-        let tokens = tokens.into_iter().map(|(token, user)| (digest(token.as_bytes()), user)).collect();
+        let tokens =
+            tokens.into_iter().map(|(token, user)| (digest(token.as_bytes()), Arc::new(user))).collect();
         Identity { certificates, tokens: Arc::new(tokens) }
     }
 
@@ -70,18 +72,17 @@ impl Identity {
                 if let Some(user) = self.tokens.get(&digest) {
                     return Ok(Shown::User(user.clone()));
                 }
-                let text = std::str::from_utf8(token).map_err(|_| unauthorized())?;
-                Ok(Shown::Token(Token { text, digest }))
+                Ok(Shown::Token(Token { text: token, digest }))
             }
             None if judged == Authorization::Rbac => match certified {
-                Certified::Nobody => Ok(Shown::User(User::anonymous())),
+                Certified::Nobody => Ok(Shown::User(User::anonymous().into())),
                 _ => Err(unauthorized()),
             },
             None => {
                 let public = PUBLIC.contains(&path) && matches!(certified, Certified::Nobody);
                 match *method {
                     _ if !public => Err(unauthorized()),
-                    Method::GET => Ok(Shown::User(User::anonymous())),
+                    Method::GET => Ok(Shown::User(User::anonymous().into())),
                     _ => Err(forbidden(method, path)),
                 }
             }
@@ -99,13 +100,13 @@ pub(super) fn warning(certified: &Certified, headers: &HeaderMap) -> Option<Head
 
 /// What a request shows of its sender.
 pub(super) enum Shown<'a> {
-    User(User),
+    User(Arc<User>),
     Token(Token<'a>),
 }
 
 /// A bearer token that may be a service account's.
 pub(super) struct Token<'a> {
-    pub text: &'a str,
+    pub text: &'a [u8],
     digest: [u8; 32],
 }
 
@@ -117,7 +118,7 @@ pub(super) struct LastToken(Mutex<Option<Seen>>);
 struct Seen {
     digest: [u8; 32],
     checked: Arc<Checked>,
-    bearer: Option<(Named, User)>,
+    bearer: Option<(Named, Arc<User>)>,
 }
 
 /// When something was last changed of each of the kinds that tokens name.
@@ -141,14 +142,14 @@ impl LastToken {
     }
 
     /// Whom this token spoke for, if nothing that it names can have changed since.
-    pub fn bearer(&self, token: &Arc<Checked>, now: &Named) -> Option<User> {
+    pub fn bearer(&self, token: &Arc<Checked>, now: &Named) -> Option<Arc<User>> {
         let seen = self.lock();
         let (then, user) = seen.as_ref().filter(|seen| Arc::ptr_eq(&seen.checked, token))?.bearer.as_ref()?;
         token.names().all(|kind| then[kind] == now[kind]).then(|| user.clone())
     }
 
     /// Notes whom the token spoke for.
-    pub fn note(&self, token: &Arc<Checked>, then: Named, user: User) {
+    pub fn note(&self, token: &Arc<Checked>, then: Named, user: Arc<User>) {
         if let Some(seen) = &mut *self.lock()
             && Arc::ptr_eq(&seen.checked, token)
         {
@@ -178,7 +179,7 @@ impl From<Certified> for Caller {
 pub(super) enum Certified {
     Nobody,
     Refused,
-    User(User),
+    User(Arc<User>),
 }
 
 /// The user that a certificate in DER names. One without a name is as good as none.
@@ -191,8 +192,8 @@ fn user(certificate: &[u8]) -> Certified {
     let id = digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={id}")]);
     match named.uids.as_slice() {
-        [] => Certified::User(user),
-        [uid] if !uid.is_empty() => Certified::User(User { uid: uid.clone(), ..user }),
+        [] => Certified::User(user.into()),
+        [uid] if !uid.is_empty() => Certified::User(User { uid: uid.clone(), ..user }.into()),
         _ => Certified::Refused,
     }
 }
@@ -206,9 +207,10 @@ fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 /// The second word of the header, if the first is `Bearer`.
 fn bearer_word(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(header::AUTHORIZATION)?.as_bytes().trim_ascii();
-    let mut words = value.split(|byte| *byte == b' ');
-    let scheme = words.next()?;
-    scheme.eq_ignore_ascii_case(b"bearer").then(|| words.next()).flatten()
+    let (scheme, rest) = value.split_at(memchr(b' ', value)?);
+    let rest = &rest[1..];
+    let word = &rest[..memchr(b' ', rest).unwrap_or(rest.len())];
+    scheme.eq_ignore_ascii_case(b"bearer").then_some(word)
 }
 
 fn digest(token: &[u8]) -> [u8; 32] {
@@ -249,7 +251,7 @@ mod tests {
                 checks += 1;
                 issuer.check(token, &[], now).ok().flatten()
             };
-            let shown = Token { text: token, digest: digest(token.as_bytes()) };
+            let shown = Token { text: token.as_bytes(), digest: digest(token.as_bytes()) };
             let found = last.or_check(&shown, check).is_some();
             (found, checks)
         };

@@ -23,7 +23,8 @@ use super::service::Service;
 use super::signal::Signal;
 use super::turns::{Turn, Turns};
 use crate::api::{
-    self, Authorization, Config, Ids, NAMED, Question, Reply, Request, Server, Step, Used, User, Wanted,
+    self, Authorization, Config, Ids, NAMED, Question, Relay, Reply, Request, Server, Step, Used, User,
+    Wanted,
 };
 use crate::status::Status;
 use crate::store::{Kind, Store};
@@ -179,12 +180,17 @@ impl ApiServer {
     }
 
     /// Answers a request of a user whom the caller vouches for.
-    pub async fn call(&self, request: http::Request<Bytes>, user: User) -> http::Response<Body> {
+    pub async fn call(
+        &self,
+        request: http::Request<Bytes>,
+        user: impl Into<Arc<User>>,
+    ) -> http::Response<Body> {
         let (parts, body) = request.into_parts();
         let audit_id = self.shared.audit_ids.of(&parts.headers);
         let began = self.now();
-        let _underway = Underway::begin(&self.shared, !parts.method.is_safe());
-        let request = Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user };
+        let _underway = Underway::begin(&self.shared, !parts.method.is_safe(), began);
+        let request =
+            Request { method: parts.method, uri: parts.uri, headers: parts.headers, body, user: user.into() };
         match self.answer(request, began).await {
             Ok(Answered::Here(response)) => self.shared.count(response, began, audit_id),
             Ok(Answered::Elsewhere(mut response)) => {
@@ -202,8 +208,8 @@ impl ApiServer {
     }
 
     async fn answer(&self, request: Request, began: Timestamp) -> Result<Answered, Status> {
-        let deadline = match api::allowance(&request) {
-            Ok(allowed) => allowed.map(|allowed| Instant::now() + allowed),
+        let allowed = match api::allowance(&request) {
+            Ok(allowed) => allowed,
             Err(status) => {
                 let query = request.uri.query().unwrap_or_default();
                 return Ok(Answered::Here(api::refuse(&request.headers, query, &status)));
@@ -223,39 +229,22 @@ impl ApiServer {
                     }
                     return Ok(Answered::Here(response));
                 }
+                // What few requests come to has futures of its own: those of all others are moved about less.
                 (Step::Relay(relay, request, about), _) => {
-                    let (headers, uri) = (request.headers.clone(), request.uri.clone());
-                    let warnings = relay.warnings.clone();
                     let going = about.map(|about| Going::begin(&self.shared, *about, began, true));
-                    return Ok(match self.shared.relaying.answer(*relay, *request).await {
-                        Ok(response) => Answered::Elsewhere(counted(response, going, &headers)),
-                        Err(status) => {
-                            drop(going.map(|going| going.coded(status.code)));
-                            let query = uri.query().unwrap_or_default();
-                            let mut response = api::refuse(&headers, query, &status);
-                            response.warn(&warnings);
-                            Answered::Here(response)
-                        }
-                    });
+                    return Ok(Box::pin(self.relayed(*relay, *request, going)).await);
                 }
                 (Step::Wait { revision, deadline, pending }, _) => {
                     let reached = self.shared.reached(revision);
                     // Whichever comes first: the server looks at the clock itself.
-                    let _ = tokio::time::timeout_at(self.shared.clock.instant(deadline), reached).await;
+                    let waiting = tokio::time::timeout_at(self.shared.clock.instant(deadline), reached);
+                    let _ = Box::pin(waiting).await;
                     step = self.shared.turn(|server, now, ids| server.resume(pending, now, ids)).await?;
                 }
                 (Step::Call(questions, pending), _) => {
-                    // Nobody is asked for longer than the client waits.
-                    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-                    let Shared { relaying, clock, .. } = &*self.shared;
-                    let asking = questions.iter().map(|question| relaying.ask(question, left, clock));
-                    let asking = futures_util::future::join_all(asking);
-                    let replies = match deadline {
-                        Some(deadline) => match tokio::time::timeout_at(deadline, asking).await {
-                            Ok(replies) => replies,
-                            Err(_) => return Ok(Answered::Here(api::timed_out())),
-                        },
-                        None => asking.await,
+                    let deadline = allowed.map(|allowed| self.shared.clock.instant(began + allowed));
+                    let Some(replies) = Box::pin(self.ask(&questions, deadline)).await else {
+                        return Ok(Answered::Here(api::timed_out()));
                     };
                     let answered = |server: &mut Server, now, ids: &mut dyn Ids| {
                         server.answered(pending, replies, now, ids)
@@ -263,6 +252,34 @@ impl ApiServer {
                     step = self.shared.turn(answered).await?;
                 }
             }
+        }
+    }
+
+    /// Has a request answered by somebody else.
+    async fn relayed(&self, relay: Relay, request: Request, going: Option<Going>) -> Answered {
+        let (headers, uri) = (request.headers.clone(), request.uri.clone());
+        let warnings = relay.warnings.clone();
+        match self.shared.relaying.answer(relay, request).await {
+            Ok(response) => Answered::Elsewhere(counted(response, going, &headers)),
+            Err(status) => {
+                drop(going.map(|going| going.coded(status.code)));
+                let query = uri.query().unwrap_or_default();
+                let mut response = api::refuse(&headers, query, &status);
+                response.warn(&warnings);
+                Answered::Here(response)
+            }
+        }
+    }
+
+    /// Asks all of these at once, and for no longer than the client waits; `None` when it has waited long enough.
+    async fn ask(&self, questions: &[Question], deadline: Option<Instant>) -> Option<Vec<Reply>> {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let Shared { relaying, clock, .. } = &*self.shared;
+        let asking = questions.iter().map(|question| relaying.ask(question, left, clock));
+        let asking = futures_util::future::join_all(asking);
+        match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, asking).await.ok(),
+            None => Some(asking.await),
         }
     }
 
@@ -290,12 +307,13 @@ impl ApiServer {
     /// The service account that a token speaks for, if it does. The signature is looked at before the server is, and once
     /// for all requests that show the same token on one connection; whether what the token names is still there, whenever
     /// something of such a kind has changed. A look at each request would put threads to sleep (see [`Turns`]).
-    pub(super) async fn account(&self, token: &Token<'_>, last: &LastToken) -> Option<User> {
+    pub(super) async fn account(&self, token: &Token<'_>, last: &LastToken) -> Option<Arc<User>> {
         let now = self.now();
         let refused = |error: String| tracing::debug!(error, "a token of a service account was refused");
         let checked = last.or_check(token, || {
             let config = self.inspect(|server| server.shared_config());
-            config.tokens.as_ref()?.check(token.text, &[], now).map_err(refused).ok()?
+            let text = std::str::from_utf8(token.text).ok()?;
+            config.tokens.as_ref()?.check(text, &[], now).map_err(refused).ok()?
         })?;
         checked.is_timely(now).map_err(refused).ok()?;
         if let Some(user) = last.bearer(&checked, &self.shared.named()) {
@@ -308,10 +326,11 @@ impl ApiServer {
         if let Some(used) = &bearer.used {
             self.note(used).await;
         }
+        let user = Arc::new(bearer.user);
         if bearer.lasts {
-            last.note(&checked, named, bearer.user.clone());
+            last.note(&checked, named, user.clone());
         }
-        Some(bearer.user)
+        Some(user)
     }
 
     /// Writes down that a token which lives in a Secret is used.
@@ -564,16 +583,20 @@ impl AuditIds {
         // The bits of a random uuid: version 4, variant 1.
         let high = high & !0xf000 | 0x4000;
         let low = low & !(3 << 62) | 1 << 63;
-        let text = format!(
-            "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-            high >> 32,
-            (high >> 16) & 0xffff,
-            high & 0xffff,
-            low >> 48,
-            low & 0xffff_ffff_ffff
-        );
-        HeaderValue::from_str(&text).expect("hexadecimal digits and dashes")
+        HeaderValue::from_bytes(&uuid(high, low)).expect("hexadecimal digits and dashes")
     }
+}
+
+/// A uuid as text. It is written for every answer, by hand: formatting takes longer than the rest of an answer's head.
+fn uuid(high: u64, low: u64) -> [u8; 36] {
+    let mut digits = (u128::from(high) << 64 | u128::from(low))
+        .to_be_bytes()
+        .into_iter()
+        .flat_map(|byte| [byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    std::array::from_fn(|at| match at {
+        8 | 13 | 18 | 23 => b'-',
+        _ => digits.next().expect("32 digits"),
+    })
 }
 
 pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

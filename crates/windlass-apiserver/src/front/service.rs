@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -20,13 +21,13 @@ use crate::status::Status;
 #[derive(Clone)]
 pub struct Service {
     server: ApiServer,
-    user: User,
+    user: Arc<User>,
 }
 
 impl Service {
     /// The server as `user` sees it.
     pub fn new(server: ApiServer, user: User) -> Service {
-        Service { server, user }
+        Service { server, user: Arc::new(user) }
     }
 }
 

@@ -104,7 +104,7 @@ impl World {
             map.insert(*name, value.parse().unwrap());
         }
         let uri = path.parse().unwrap_or_else(|e| panic!("{path}: {e}"));
-        let request = Request { method, uri, headers: map, body, user: User::admin() };
+        let request = Request { method, uri, headers: map, body, user: User::admin().into() };
         self.server.step(request, self.now, &mut self.ids)
     }
 

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use http::{Method, Uri};
+use http::Method;
 use windlass_core::select::{FieldSelector, LabelSelector};
 
 use crate::api::options::Query;
-use crate::api::route::decoded;
 use crate::kinds::names;
 
 /// What is to be done with what.
@@ -102,17 +101,16 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// What a request asks for.
+    /// What a request asks for, by its path without escapes.
     ///
     /// # Errors
     /// When the path ends where it should say what it is about.
     pub fn of_request(
         method: &Method,
-        uri: &Uri,
+        path: &'a str,
         query: &Query<'_>,
-    ) -> Result<Attributes<'static>, Undetermined> {
-        let path = decoded(uri.path());
-        let other = || Attributes::path(method.as_str().to_ascii_lowercase(), path.clone().into_owned());
+    ) -> Result<Attributes<'a>, Undetermined> {
+        let other = || Attributes::path(method.as_str().to_ascii_lowercase(), path);
         let trimmed = path.trim_matches('/');
         let parts: Vec<&str> = if trimmed.is_empty() { Vec::new() } else { trimmed.split('/').collect() };
         let (group, parts) = match parts.as_slice() {
@@ -144,15 +142,14 @@ impl<'a> Attributes<'a> {
         if name.is_empty() && verb == "delete" {
             verb = "deletecollection";
         }
-        let owned = |text: &str| Cow::Owned(text.to_owned());
         let asked = Asked::Resource {
-            group: owned(group),
-            resource: owned(resource),
-            subresource: owned(subresource),
-            name: owned(&name),
-            namespace: owned(namespace),
+            group: group.into(),
+            resource: resource.into(),
+            subresource: subresource.into(),
+            name,
+            namespace: namespace.into(),
         };
-        Ok(Attributes { verb: Cow::Owned(verb.to_owned()), asked })
+        Ok(Attributes { verb: verb.into(), asked })
     }
 }
 
@@ -182,11 +179,13 @@ pub fn selected_name(query: &Query<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::route::decoded;
 
     fn told(method: &str, uri: &str) -> String {
-        let uri: Uri = uri.parse().unwrap();
+        let uri: http::Uri = uri.parse().unwrap();
+        let path = decoded(uri.path());
         let query = Query::parse(uri.query().unwrap_or_default());
-        match Attributes::of_request(&method.parse().unwrap(), &uri, &query) {
+        match Attributes::of_request(&method.parse().unwrap(), &path, &query) {
             Err(Undetermined) => "undetermined".into(),
             Ok(Attributes { verb, asked: Asked::Path(path) }) => format!("{verb} {path}"),
             Ok(Attributes {

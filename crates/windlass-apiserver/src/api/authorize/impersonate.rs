@@ -13,6 +13,7 @@ use super::attributes::{Attributes, Undetermined};
 use super::text::{quote, quoted};
 use super::{MASTERS, forbidden};
 use crate::api::options::Query;
+use crate::api::route::decoded;
 use crate::api::server::{Request, Server};
 use crate::api::user::User;
 use crate::kinds::names;
@@ -69,7 +70,8 @@ impl Server {
         }
         let Some(wanted) = wanted(&mut request.headers)? else { return Ok(()) };
         let query = Query::parse(request.uri.query().unwrap_or_default());
-        let attributes = match Attributes::of_request(&request.method, &request.uri, &query) {
+        let path = decoded(request.uri.path());
+        let attributes = match Attributes::of_request(&request.method, &path, &query) {
             Ok(attributes) => attributes,
             // It will not get far.
             Err(Undetermined) => return Ok(()),
@@ -81,7 +83,7 @@ impl Server {
             match self.try_mode(mode, &request.user, &wanted, &attributes) {
                 Ok(user) => {
                     self.ways.keep(&request.user.name, mode);
-                    request.user = user;
+                    request.user = Arc::new(user);
                     return Ok(());
                 }
                 Err(status) => first = first.or(Some(status)),

@@ -30,7 +30,7 @@ use thiserror::Error;
 
 use super::options::Query;
 use super::response::{Body, Response};
-use super::route::Target;
+use super::route::{Target, decoded};
 use super::server::{Request, Server, refuse};
 use super::user::User;
 use crate::status::Status;
@@ -183,7 +183,8 @@ impl Server {
         if may_all && !is_cut_short(request.uri.path()) {
             return Ok(());
         }
-        let attributes = match Attributes::of_request(&request.method, &request.uri, query) {
+        let path = decoded(request.uri.path());
+        let attributes = match Attributes::of_request(&request.method, &path, query) {
             Ok(attributes) => attributes,
             Err(Undetermined) => return Err(Box::new(undetermined(request))),
         };

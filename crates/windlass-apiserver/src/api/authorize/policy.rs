@@ -1,6 +1,6 @@
 //! Roles and bindings, kept so that a decision looks only at the bindings of its user.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,12 +28,14 @@ pub struct Policy {
 /// The bindings of one namespace, or of the cluster.
 #[derive(Clone, Debug, Default)]
 struct Bindings {
-    by_name: BTreeMap<Arc<str>, Arc<Binding>>,
-    /// The names of the bindings of each user.
-    users: Map<BTreeSet<Arc<str>>>,
-    /// The names of the bindings of each group.
-    groups: Map<BTreeSet<Arc<str>>>,
+    by_name: ByName,
+    /// The bindings of each user.
+    users: Map<ByName>,
+    /// The bindings of each group.
+    groups: Map<ByName>,
 }
+
+type ByName = BTreeMap<Arc<str>, Arc<Binding>>;
 
 /// A role for some subjects.
 #[derive(Debug)]
@@ -200,9 +202,10 @@ impl Policy {
 
     /// The bindings of a user, the cluster's first, in the order of their names.
     fn bound<'a>(&'a self, user: &User, namespace: &str) -> Vec<&'a Binding> {
-        let mut bound = self.cluster_bindings.of(user);
+        let mut bound = Vec::new();
+        self.cluster_bindings.of(user, &mut bound);
         if let Some(local) = self.bindings.get(namespace) {
-            bound.extend(local.of(user));
+            local.of(user, &mut bound);
         }
         bound
     }
@@ -211,15 +214,16 @@ impl Policy {
 impl Bindings {
     fn put(&mut self, binding: Binding) {
         self.remove(&binding.name);
-        let name = &binding.name;
+        let binding = Arc::new(binding);
+        let own = || (binding.name.clone(), binding.clone());
         for subject in &binding.subjects {
             match binding.key(subject) {
-                Some(Key::User(user)) => self.users.entry(user).or_default().insert(name.clone()),
-                Some(Key::Group(group)) => self.groups.entry(group).or_default().insert(name.clone()),
-                None => false,
-            };
+                Some(Key::User(user)) => self.users.entry(user).or_default().extend([own()]),
+                Some(Key::Group(group)) => self.groups.entry(group).or_default().extend([own()]),
+                None => {}
+            }
         }
-        self.by_name.insert(name.clone(), Arc::new(binding));
+        self.by_name.extend([own()]);
     }
 
     fn remove(&mut self, name: &str) {
@@ -239,13 +243,15 @@ impl Bindings {
         }
     }
 
-    /// Those of a user, in the order of their names.
-    fn of<'a>(&'a self, user: &User) -> Vec<&'a Binding> {
-        let mut names: Vec<&Arc<str>> = self.users.get(&user.name).into_iter().flatten().collect();
-        names.extend(user.groups.iter().filter_map(|group| self.groups.get(group)).flatten());
-        names.sort_unstable();
-        names.dedup();
-        names.into_iter().filter_map(|name| self.by_name.get(name)).map(|binding| &**binding).collect()
+    /// Adds those of a user, in the order of their names.
+    fn of<'a>(&'a self, user: &User, all: &mut Vec<&'a Binding>) {
+        let from = all.len();
+        let groups = user.groups.iter().filter_map(|group| self.groups.get(group));
+        for found in self.users.get(&user.name).into_iter().chain(groups) {
+            all.extend(found.values().map(|binding| &**binding));
+        }
+        all[from..].sort_unstable_by_key(|binding| &*binding.name);
+        all.dedup_by(|one, other| std::ptr::eq(*one, *other));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Questions about permissions, asked as objects: they are answered, and not kept.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use windlass_core::select::{FieldSelector, LabelSelector};
 
@@ -32,7 +34,7 @@ impl Server {
             return Err(Status::invalid(&call.target.resource.group, "", "", errors));
         }
         let spec = &review["spec"];
-        let user = if is_own { call.request.user.clone() } else { subject(spec) };
+        let user = if is_own { call.request.user.clone() } else { Arc::new(subject(spec)) };
         let decision = self.decide(&user, &attributes(spec));
         let mut status = Map::new();
         status.insert("allowed".into(), decision.is_allowed().into());

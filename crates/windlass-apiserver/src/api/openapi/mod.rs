@@ -355,7 +355,7 @@ mod tests {
             uri: "/openapi/v2".parse().unwrap(),
             headers: [(ACCEPT, accept.parse().unwrap())].into_iter().collect(),
             body: bytes::Bytes::new(),
-            user: crate::api::User::admin(),
+            user: crate::api::User::admin().into(),
         };
         let kind = &server.openapi_v2(&request).headers[http::header::CONTENT_TYPE];
         assert_eq!(kind, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf");

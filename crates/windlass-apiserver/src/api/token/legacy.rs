@@ -1,5 +1,7 @@
 //! Tokens that live in Secrets: they have no end of their own, and count as long as their Secret has them.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -105,7 +107,7 @@ impl Used {
             uri: self.path.parse().expect("names of objects make a path"),
             headers,
             body: patch.to_string().into(),
-            user: User { name: "system:apiserver".into(), ..User::admin() },
+            user: Arc::new(User { name: "system:apiserver".into(), ..User::admin() }),
         }
     }
 }

@@ -119,10 +119,10 @@ pub(super) struct Underway {
 
 impl Underway {
     /// A request has come.
-    pub fn begin(shared: &Arc<Shared>, mutating: bool) -> Underway {
+    pub fn begin(shared: &Arc<Shared>, mutating: bool, now: Timestamp) -> Underway {
         let kind = usize::from(!mutating);
         let mut inflight = lock(&shared.metrics.inflight);
-        let inflight = inflight[kind].at(shared.clock.now());
+        let inflight = inflight[kind].at(now);
         inflight.now += 1;
         inflight.most = inflight.most.max(inflight.now);
         Underway { shared: shared.clone(), kind }
@@ -131,8 +131,7 @@ impl Underway {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        let mut inflight = lock(&self.shared.metrics.inflight);
-        let inflight = inflight[self.kind].at(self.shared.clock.now());
+        let inflight = &mut lock(&self.shared.metrics.inflight)[self.kind];
         inflight.now = inflight.now.saturating_sub(1);
     }
 }
