@@ -168,11 +168,10 @@ pub(super) fn spread(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         positive(int(constraint, "maxSkew").unwrap_or(0), &path.child("maxSkew"), errors);
         required(constraint, "topologyKey", "can not be empty", &path, errors);
         let (key, action) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
-        if action.is_empty() {
-            let at = path.child("whenUnsatisfiable");
-            errors.not_supported(&at, &json!(""), &["DoNotSchedule", "ScheduleAnyway"]);
+        const ACTIONS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
+        if !ACTIONS.contains(&action) {
+            errors.not_supported(&path.child("whenUnsatisfiable"), &json!(action), &ACTIONS);
         }
-        one_of(constraint, "whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"], &path, errors);
         let same =
             |other: &Value| text(other, "topologyKey") == key && text(other, "whenUnsatisfiable") == action;
         if all[index + 1..].iter().any(same) {
