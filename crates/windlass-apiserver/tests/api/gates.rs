@@ -111,3 +111,24 @@ fn a_pod_is_resized_as_far_as_limits_and_its_node_allow() {
     let refused = world.patch("strategic", &path, &size("1800m")).expect(403);
     assert!(refused["message"].as_str().unwrap().contains("maximum cpu usage per Container is 1500m"));
 }
+
+#[test]
+fn a_resize_leaves_what_is_no_size() {
+    let mut world = World::new();
+    let refuse = |world: &mut World, name: &str, patch: Value| {
+        let refused = world.patch("strategic", &format!("{PODS}/{name}/resize"), &patch).expect(422);
+        let detail = "spec: Forbidden: only cpu and memory resources are mutable";
+        assert_eq!(refused["message"], format!("Pod \"{name}\" is invalid: {detail}"));
+    };
+    let mut small = pod("a", "");
+    small["spec"]["containers"][0]["resources"] = json!({});
+    world.post(PODS, &small).expect(201);
+    refuse(&mut world, "a", json!({"spec": {"resources": {}}}));
+
+    let mut claims = pod("b", "500m");
+    claims["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "x"}]);
+    claims["spec"]["containers"][0]["resources"]["claims"] = json!([{"name": "gpu"}]);
+    world.post(PODS, &claims).expect(201);
+    let resources = json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1"}});
+    refuse(&mut world, "b", json!({"spec": {"containers": [{"name": "c", "resources": resources}]}}));
+}

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use windlass_core::qos;
 
+use super::update::same_spec;
 use crate::field::{Errors, Path};
-use crate::kinds::tree::{at, each, entries, get, list, remove, restore, same, sub, text, text_at};
+use crate::kinds::tree::{at, each, entries, existing, get, list, remove, restore, same, sub, text, text_at};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
@@ -46,12 +47,13 @@ pub(super) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
     each(&mut munged, "containers", |container| {
         let before = before.next().unwrap_or(&Value::Null);
         but_size(container, before);
+        without_claims(container);
         if !same(Some(container), Some(before)) {
             errors.forbidden(&path, "only cpu and memory resources are mutable");
         }
     });
     first(&mut munged, old, &path, errors);
-    if errors.is_empty() && !same(Some(&munged), Some(old)) {
+    if errors.is_empty() && !same_spec(&munged, old) {
         errors.forbidden(&path, "only cpu and memory resources are mutable");
     }
 }
@@ -109,6 +111,7 @@ fn first(munged: &mut Value, old: &Value, path: &Path<'_>, errors: &mut Errors) 
         let Some((index, before)) = all.next() else { return };
         let changed = !same(Some(container), Some(before));
         but_size(container, before);
+        without_claims(container);
         if !same(Some(container), Some(before)) {
             let detail = "only cpu and memory resources for init or sidecar containers are mutable";
             errors.forbidden(&path.index(index), detail);
@@ -134,6 +137,13 @@ fn but_size(holder: &mut Value, before: &Value) {
                 restore(amounts, &before["resources"][kind], name);
             }
         }
+    }
+}
+
+/// kube-apiserver leaves out the claims of the new container only, so one that has any is never given another size.
+fn without_claims(container: &mut Value) {
+    if let Some(resources) = existing(container, "resources") {
+        remove(resources, "claims");
     }
 }
 

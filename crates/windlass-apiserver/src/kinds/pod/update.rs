@@ -207,7 +207,8 @@ fn rest(new: &Value, old: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
-fn same_spec(new: &Value, old: &Value) -> bool {
+/// Whether two specs are the same to Go: a pointer to nothing is something.
+pub(super) fn same_spec(new: &Value, old: &Value) -> bool {
     let types = schema::builtin();
     equal::equal_at(types, types.id(SPEC).expect("pods have specs"), "", new, old)
 }
