@@ -48,8 +48,8 @@ use crate::json::str_at;
 use crate::schema;
 
 pub(crate) use self::cel::{
-    Answer, Asked, Authorizer, Environment, Evaluator, Expression, Given, OutOfBudget, Part, Returns, Who,
-    is_keyword,
+    Answer, Asked, Authorizer, Environment, Evaluator, Expression, Given, NOT_MADE, OutOfBudget, Part,
+    Returns, Who, is_keyword,
 };
 pub use self::establish::{establish, is_condition_true};
 pub use self::hint::v1beta1_hint;

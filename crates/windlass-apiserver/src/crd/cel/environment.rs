@@ -18,10 +18,10 @@ use super::authorizer::{Asked, Authorizer, Check, Part, Who};
 use super::check::check;
 use super::decl::Decl;
 use super::eval::{Lazy, Machine, Overloads, Patterns, Scope};
-use super::made;
 use super::parse::parse;
 use super::types::Ty;
 use super::value::{Fault, Result as Valued, Val};
+use super::{instantiate, made};
 
 /// What an expression has to give.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,9 +123,13 @@ impl Environment {
             return Err(format!("must evaluate to {wanted} but got {}", checked.ty.in_full()));
         }
         let overloads = checked.overloads();
+        instantiate::check(&parsed.expr, &overloads).map_err(|why| format!("{NOT_MADE}: {why}"))?;
         Ok(Expression { source: source.to_owned(), expr: parsed.expr, overloads, ty: checked.ty })
     }
 }
+
+/// Before why no program could be made of an expression that compiles, which kube-apiserver takes for its own fault.
+pub(crate) const NOT_MADE: &str = "program instantiation failed";
 
 /// The variable that asks about what the request is about. It is one name, in spite of the dot.
 pub(super) const REQUEST_RESOURCE: &str = "authorizer.requestResource";

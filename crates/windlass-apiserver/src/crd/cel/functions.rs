@@ -461,7 +461,10 @@ fn matches<'a>(machine: &Machine<'_>, text: &Text<'a>, pattern: &str) -> Result<
     reason = "ranges are checked before"
 )]
 fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
-    let range = || Fault::other("range error");
+    let range = || match name {
+        "uint" => Fault::other("unsigned integer overflow"),
+        _ => Fault::other("integer overflow"),
+    };
     let parse = |ty: &str| Fault::other(format!("type conversion error from 'string' to '{ty}'"));
     let [arg] = args else { return None };
     Some(match (name, arg) {
@@ -527,6 +530,7 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             Err(_) => Err(parse("google.protobuf.Duration")),
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
+        ("int" | "uint" | "double" | "bool" | "bytes", _) => Err(Fault::NoOverload),
         ("quantity", Val::Text(text)) => quantity(text),
         ("url", Val::Text(text)) if !text.starts_with('/') && !text.contains(':') => {
             let why = if text.is_empty() { "empty url" } else { "invalid URI for request" };

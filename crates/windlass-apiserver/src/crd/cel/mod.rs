@@ -1,7 +1,7 @@
 //! Rules in CEL (`x-kubernetes-validations`).
 //!
 //! ```text
-//! rule text ── lex, parse, macros → check (types against decl, which is the schema) → estimate → Compiled
+//! rule text ── lex, parse, macros → check (types against decl, which is the schema) → instantiate → estimate → Compiled
 //! object ── walk along the schema → eval, with `self` and `oldSelf` → field errors
 //! ```
 //!
@@ -22,6 +22,7 @@ mod escape;
 mod estimate;
 mod eval;
 mod functions;
+mod instantiate;
 mod issue;
 mod lex;
 mod library;
@@ -56,7 +57,9 @@ use super::{paths, text};
 use crate::field::{Error, Errors, Path, Reason};
 
 pub(crate) use self::authorizer::{Asked, Authorizer, Part, Who};
-pub(crate) use self::environment::{Answer, Environment, Evaluator, Expression, Given, OutOfBudget, Returns};
+pub(crate) use self::environment::{
+    Answer, Environment, Evaluator, Expression, Given, NOT_MADE, OutOfBudget, Returns,
+};
 pub(crate) use self::escape::is_keyword;
 
 /// How much all rules may cost for one object, as in kube-apiserver.
@@ -246,29 +249,36 @@ fn compile(rule: &Rule, own: &Arc<Decl>) -> Outcome {
         _ => ty.clone(),
     };
     let variables = [("self", ty), ("oldSelf", old)];
-    let program = |source: &str, prefix: &str, wrong_type: &str, is_right: fn(&Ty) -> bool| {
-        let (parsed, checked) = parse_and_check(source, &variables)
-            .map_err(|issues| format!("{prefix}compilation failed: {issues}"))?;
+    let program = |source: &str,
+                   (compiled, instantiated): (&str, &str),
+                   wrong_type: &str,
+                   is_right: fn(&Ty) -> bool| {
+        let (parsed, checked) = match parse_and_check(source, &variables) {
+            Ok(found) => found,
+            Err(issues) => return (Err(format!("{compiled} failed: {issues}")), false),
+        };
         if !is_right(&checked.ty) {
-            return Err(wrong_type.to_owned());
+            return (Err(wrong_type.to_owned()), false);
         }
-        let estimate = estimate::most(&parsed, &checked, own);
-        let (uses_old_self, overloads) = (checked.uses_old_self, checked.overloads());
-        Ok((Program { expr: parsed.expr, overloads, estimate }, uses_old_self))
+        let overloads = checked.overloads();
+        let program = match instantiate::check(&parsed.expr, &overloads) {
+            Ok(()) => {
+                let estimate = estimate::most(&parsed, &checked, own);
+                Ok(Program { expr: parsed.expr, overloads, estimate })
+            }
+            Err(why) => Err(format!("{instantiated} failed: {why}")),
+        };
+        (program, checked.uses_old_self)
     };
     let wrong_type = "cel expression must evaluate to a bool";
-    let (rule_program, uses_old_self) = match program(&rule.rule, "", wrong_type, |ty| matches!(ty, Ty::Bool))
-    {
-        Ok(found) => found,
-        Err(why) => return Outcome { uses_old_self: false, rule: Err(why), message: None },
-    };
+    let steps = ("compilation", "program instantiation");
+    let (rule_program, uses_old_self) = program(&rule.rule, steps, wrong_type, |ty| matches!(ty, Ty::Bool));
     let wrong_type = "messageExpression must evaluate to a string";
-    let message = (!rule.message_expression.is_empty()).then(|| {
-        let is_text = |ty: &Ty| matches!(ty, Ty::Text);
-        let found = program(&rule.message_expression, "messageExpression ", wrong_type, is_text);
-        found.map(|(program, _)| program)
-    });
-    Outcome { uses_old_self, rule: Ok(rule_program), message }
+    let steps = ("messageExpression compilation", "messageExpression instantiation");
+    let has_message = rule_program.is_ok() && !rule.message_expression.is_empty();
+    let message = has_message
+        .then(|| program(&rule.message_expression, steps, wrong_type, |ty| matches!(ty, Ty::Text)).0);
+    Outcome { uses_old_self, rule: rule_program, message }
 }
 
 fn parse_and_check(source: &str, variables: &[(&str, Ty)]) -> Result<(Parsed, Checked), String> {

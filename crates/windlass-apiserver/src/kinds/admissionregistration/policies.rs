@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::validate_rule;
-use crate::crd::{Environment, Returns, is_keyword};
+use crate::crd::{Environment, NOT_MADE, Returns, is_keyword};
 use crate::field::{Errors, Path, Reason};
 use crate::kinds::check::{by_rule, one_of, required, selector};
 use crate::kinds::tree::{get, list, text};
@@ -142,7 +142,7 @@ fn validations(policy: &Value, environment: &Environment, errors: &mut Errors) {
             }
             trimmed => {
                 if let Err(why) = environment.compile(trimmed, Returns::TextOrNull, true) {
-                    errors.invalid(&at_value, &json!(source), &why);
+                    refuse(source, &why, &at_value, errors);
                 }
             }
         }
@@ -184,7 +184,14 @@ fn expression(
     errors: &mut Errors,
 ) {
     if let Err(why) = environment.compile(source, returns, has_authorizer) {
-        errors.invalid(path, &json!(source), &why);
+        refuse(source, &why, path, errors);
+    }
+}
+
+fn refuse(source: &str, why: &str, path: &Path<'_>, errors: &mut Errors) {
+    match why.starts_with(NOT_MADE) {
+        true => errors.push(Reason::Internal, path, format!("Internal error: {why}")),
+        false => errors.invalid(path, &json!(source), why),
     }
 }
 
@@ -198,7 +205,7 @@ fn variable(environment: &mut Environment, variable: &Value, path: &Path<'_>, er
     if source.trim().is_empty() {
         errors.required(&path.child("expression"), "expression is not specified");
     } else if let Err(why) = environment.define(name, source) {
-        errors.invalid(&path.child("expression"), &json!(source), &why);
+        refuse(source, &why, &path.child("expression"), errors);
     }
 }
 
