@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::conversion::{self, Converted};
 use super::convert::between;
-use super::registry::{Flavor, Resource};
+use super::registry::Resource;
 use super::server::{Call, Server};
 use super::webhooks::Write;
 use crate::status::Status;
@@ -105,11 +105,6 @@ impl Server {
             && let Some(object) = &shown.object
         {
             *tree = self.in_version(call, write, (&shown.resource, write.resource), object)?;
-            if let (Flavor::Custom { definition, version, .. }, true) =
-                (&write.resource.flavor, write.is_whole())
-            {
-                definition.versions[*version].prune(tree, &mut Vec::new());
-            }
         }
         if let Some(other) = wanted {
             seen.shown = Some(self.show(call, write.of(tree), other)?);

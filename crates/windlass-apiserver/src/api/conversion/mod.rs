@@ -36,7 +36,11 @@ use crate::store::Object;
 
 /// Conversions that were asked for, by what was converted into what.
 #[derive(Debug, Default)]
-pub struct Known(BTreeMap<Key, std::result::Result<Value, String>>);
+pub struct Known {
+    answers: BTreeMap<Key, std::result::Result<Value, String>>,
+    /// What was converted, by what was made of it: what is read and written back as it was is stored as it was.
+    origins: BTreeMap<Key, std::result::Result<Value, String>>,
+}
 
 /// A version, and a tree that is to be converted into it. Of its metadata counts what names it, and what a webhook may
 /// change: a finalizer more or a later revision convert nothing differently.
@@ -57,26 +61,27 @@ fn key(target: &str, tree: &Value) -> Key {
 impl Known {
     /// What these answers say.
     fn from(definition: &Definition, answers: &[Answered]) -> Known {
-        let mut known = BTreeMap::new();
+        let mut known = Known::default();
         for Answered { question, reply } in answers {
             let Some((target, objects)) = review::asked(question) else { continue };
             for (object, converted) in objects.iter().zip(review::read(question, objects, reply)) {
-                // What is read and written back as it was is stored as it was.
                 if let Ok(tree) = &converted
                     && !version(definition, target).is_some_and(|version| version.storage)
                 {
                     let source = object["apiVersion"].as_str().unwrap_or_default();
-                    known.insert(key(source, &pruned(definition, tree.clone())), Ok(object.clone()));
+                    let made = pruned(definition, tree.clone());
+                    known.origins.insert(key(source, &made), Ok(object.clone()));
                 }
-                known.insert(key(target, object), converted);
+                known.answers.insert(key(target, object), converted);
             }
         }
-        Known(known)
+        known
     }
 
     /// A tree in another version, if it is known.
     fn find(&self, target: &str, tree: &Value) -> Option<&std::result::Result<Value, String>> {
-        self.0.get(&key(target, tree))
+        let key = key(target, tree);
+        self.origins.get(&key).or_else(|| self.answers.get(&key))
     }
 }
 
@@ -189,13 +194,13 @@ pub(super) fn write(resource: &Resource, tree: Value) -> Value {
 fn kept(definition: &Definition, known: &Known, tree: Value, target: &str) -> Value {
     match tree["apiVersion"] == target {
         true => tree,
-        false => pruned(definition, converted(known, tree, target)),
+        false => pruned(definition, converted(known.find(target, &tree), tree, target)),
     }
 }
 
 /// A tree in another version, as the webhook made it.
-fn converted(known: &Known, mut tree: Value, target: &str) -> Value {
-    let Some(Ok(converted)) = known.find(target, &tree) else {
+fn converted(known: Option<&std::result::Result<Value, String>>, mut tree: Value, target: &str) -> Value {
+    let Some(Ok(converted)) = known else {
         tree["apiVersion"] = json!(target);
         return tree;
     };
@@ -298,7 +303,7 @@ impl Server {
     }
 
     /// A tree in another version of its resource, with all that the webhook made of it: who looks at a write sees also
-    /// what will not be kept.
+    /// what will not be kept. The webhook is asked even about what it has just made of the stored object.
     pub(super) fn converted(
         &self,
         call: &mut Call<'_>,
@@ -307,9 +312,9 @@ impl Server {
         tree: &Value,
     ) -> Converted {
         let Some((_, known, _)) = webhook(resource) else { return Converted::Tree(tree.clone()) };
-        match known.find(target, tree) {
+        match known.answers.get(&key(target, tree)) {
             _ if tree["apiVersion"] == target => Converted::Tree(tree.clone()),
-            Some(Ok(_)) => Converted::Tree(converted(known, tree.clone(), target)),
+            known @ Some(Ok(_)) => Converted::Tree(converted(known, tree.clone(), target)),
             Some(Err(why)) => Converted::Failed(why.clone()),
             None => {
                 let (resource, objects) = (Arc::new(resource.clone()), vec![tree.clone()]);

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use super::webhooks::{Hook, send};
+use super::webhooks::{Hook, configure, send};
 use super::*;
 
 /// What a webhook at this path makes of a review.
@@ -25,6 +25,9 @@ pub(super) fn converted(path: &str, review: &Value) -> Value {
         };
         object["metadata"]["labels"] = json!({"seen-by": "webhook"});
         object["metadata"]["finalizers"] = json!(["example.com/not-its-own"]);
+        if path == "/adds" {
+            object["spec"]["made"] = json!("up");
+        }
         if path == "/renames" {
             object["metadata"]["name"] = json!("other");
         }
@@ -240,4 +243,36 @@ async fn the_stored_version_need_not_be_served() {
     let (code, made, _) = send(&server, "POST", &v1, one).await;
     assert_eq!((code, &made["spec"]["host"]), (201, &json!("h")), "{made}");
     assert_eq!(get(&server, &format!("{v1}/a")).await["spec"], json!({"host": "h", "port": "1"}));
+}
+
+#[tokio::test]
+async fn hooks_see_all_that_the_webhook_makes_in_whichever_version() {
+    let hook = Hook::start().await;
+    let server = serving(&hook, "/adds", true).await;
+    let sees = |version: &str| {
+        let rule = json!({"apiGroups": ["example.com"], "apiVersions": [version], "operations": ["*"], "resources": ["*"]});
+        json!({"rules": [rule]})
+    };
+    configure(&server, "Mutating", &hook, &[("/label", sees("v2")), ("/own", sees("v1"))]).await;
+    let v1 = things("v1");
+    let shown = |field: &str| -> Vec<(String, Value)> {
+        let seen = std::mem::take(&mut *hook.seen.lock().unwrap());
+        let reviews = seen.into_iter().filter(|(path, _)| path != "/adds");
+        reviews.map(|(path, asked)| (path, asked[field]["spec"].clone())).collect()
+    };
+    let seen = |path: &str, spec: Value| (path.to_owned(), spec);
+    let (own, other) =
+        (json!({"host": "h", "port": "1", "made": "up"}), json!({"address": "h:1", "made": "up"}));
+
+    // What one of them changed in another version is converted back for the next one, and not pruned before.
+    let spec = json!({"host": "h", "port": "1"});
+    let (code, made, _) = send(&server, "POST", &v1, thing("v1", "a", spec.clone())).await;
+    assert_eq!((code, &made["spec"]), (201, &spec), "{made}");
+    assert_eq!(shown("object"), [seen("/label", other.clone()), seen("/own", own)]);
+
+    // The converter is asked about what it has just made of the stored object, too.
+    configure(&server, "Mutating", &hook, &[("/other", sees("v2")), ("/own", sees("v1"))]).await;
+    let (code, said, _) = send(&server, "DELETE", &format!("{v1}/a"), Value::Null).await;
+    assert_eq!(code, 200, "{said}");
+    assert_eq!(shown("oldObject"), [seen("/other", other), seen("/own", spec)]);
 }
