@@ -44,12 +44,17 @@ pub(super) fn configured(kind: Kind, name: &str, hooks: Vec<Value>) -> Vec<Step>
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": format!("{}WebhookConfiguration", kind.name()),
         "metadata": {"name": format!("{{id}}-{name}")}, "webhooks": hooks,
     });
-    let marked = json!({"metadata": {"name": "mark", "labels": {"mark": name}}});
     vec![
         // Its body holds an address that is another one each time.
         Step::with("POST", kind.path(), body).quiet(),
-        Step::with("POST", format!("{CONFIG_MAPS}?dryRun=All"), marked).until(400).quiet(),
+        marked(name).until(400).quiet(),
     ]
+}
+
+/// A write that is refused as long as a configuration is known.
+fn marked(name: &str) -> Step {
+    let body = json!({"metadata": {"name": "mark", "labels": {"mark": name}}});
+    Step::with("POST", format!("{CONFIG_MAPS}?dryRun=All"), body)
 }
 
 pub(super) fn released(kind: Kind, name: &str) -> Step {
@@ -124,7 +129,9 @@ pub fn renamed(rng: &mut Rng) -> Vec<Step> {
         steps.push(Step::with("POST", CONFIG_MAPS, both.clone()));
         steps.push(Step::with("POST", CONFIG_MAPS, both));
     }
+    // The real server hears a little later that nobody is to be asked any more.
     steps.push(released(Kind::Mutating, "m"));
+    steps.push(marked("m").until(201).quiet());
     let left = writes(rng, 2);
     steps.extend(left);
     steps
