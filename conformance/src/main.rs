@@ -215,9 +215,15 @@ async fn run(args: Args) -> Result<bool> {
             outcome.sequence.name
         );
     }
-    let again = outcomes.iter().filter(|one| one.tries > 1 && one.comparison.differences.is_empty());
-    for Outcome { sequence, .. } in again {
-        println!("equal only when it was tried again: {}/{}", sequence.rule, sequence.name);
+    for Outcome { sequence, before, .. } in
+        outcomes.iter().filter(|one| one.comparison.differences.is_empty())
+    {
+        if let Some(first) = before.first() {
+            println!(
+                "equal only when it was tried again: {}/{}, before: {first}",
+                sequence.rule, sequence.name
+            );
+        }
     }
     println!(
         "{} sequences ({} from seed {seed}) in {:.0} s, {} different: see {}",

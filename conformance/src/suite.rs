@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::answer::Transcript;
 use crate::client::Endpoint;
-use crate::compare::{Comparison, compare};
+use crate::compare::{Comparison, Difference, compare};
 use crate::run;
 use crate::sequence::Sequence;
 
@@ -31,8 +31,8 @@ pub struct Outcome {
     pub ours: Transcript,
     /// What differs.
     pub comparison: Comparison,
-    /// How often it was tried.
-    pub tries: usize,
+    /// What differed first, each time that it was tried before.
+    pub before: Vec<Difference>,
     /// How long the slower of the two took.
     pub took: Duration,
 }
@@ -58,24 +58,24 @@ pub async fn run_all(
         tasks.spawn(async move {
             let _permit = permits.acquire_owned().await?;
             let begun = Instant::now();
-            let mut tries = 0;
+            let mut before = Vec::new();
             let (reference, ours, comparison) = loop {
-                tries += 1;
-                let id = format!("{id}{}", ["", "x", "xx"][tries - 1]);
+                let id = format!("{id}{}", "x".repeat(before.len()));
                 let (a, b) =
                     tokio::join!(run::run(&*reference, &sequence, &id), run::run(&*ours, &sequence, &id));
                 let (a, b) = (a?, b?);
-                let comparison = compare(&a, &b).about(&sequence.rule);
-                if comparison.differences.is_empty() || tries == TRIES {
+                let mut comparison = compare(&a, &b).about(&sequence.rule);
+                if comparison.differences.is_empty() || before.len() + 1 == TRIES {
                     break (a, b, comparison);
                 }
+                before.push(comparison.differences.swap_remove(0));
             };
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
             if count.is_multiple_of(250) || count == total {
                 eprintln!("  {count} of {total} after {:.0} s", started.elapsed().as_secs_f64());
             }
             let took = begun.elapsed();
-            anyhow::Ok((index, Outcome { sequence, reference, ours, comparison, tries, took }))
+            anyhow::Ok((index, Outcome { sequence, reference, ours, comparison, before, took }))
         });
     }
     let mut outcomes = Vec::with_capacity(total);
