@@ -228,6 +228,9 @@ pub fn levels(rng: &mut Rng) -> Vec<Step> {
     for _ in 0..3 {
         let labels = json!({"metadata": {"labels": secure_labels(rng)}});
         let path = format!("/api/v1/namespaces/{{ns}}{}", rng.pick(&["", "", "?dryRun=All"]));
+        // The real server tries a write on the object in its cache first, and keeps what it warned of then. A list waits
+        // until the cache has heard of all writes.
+        steps.push(Step::new("GET", "/api/v1/namespaces?fieldSelector=metadata.name%3D{ns}").quiet());
         steps.push(Step::patch("merge", path, labels));
     }
     steps
