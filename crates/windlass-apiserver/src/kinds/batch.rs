@@ -168,7 +168,11 @@ fn generate_selector(job: &mut Value) {
     if let Some(labels) = labels.as_object_mut() {
         labels.sort_keys();
     }
-    fill(sub(sub(spec, "selector"), "matchLabels"), CONTROLLER_UID, uid);
+    let wanted = sub(sub(spec, "selector"), "matchLabels");
+    fill(wanted, CONTROLLER_UID, uid);
+    if let Some(wanted) = wanted.as_object_mut() {
+        wanted.sort_keys();
+    }
 }
 
 fn validate_job(job: &Value, old: Option<&Value>, errors: &mut Errors) {

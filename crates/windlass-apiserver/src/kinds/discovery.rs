@@ -66,8 +66,12 @@ fn validate(slice: &Value, errors: &mut Errors) {
     if required(slice, "addressType", "", &root, errors) {
         one_of(slice, "addressType", &["FQDN", "IPv4", "IPv6"], &root, errors);
     }
+    let ports = list(slice, "ports");
+    if ports.len() > PORTS_MAX {
+        return errors.too_many(&root.child("ports"), ports.len(), PORTS_MAX);
+    }
     let mut seen = BTreeSet::new();
-    for (index, port) in list(slice, "ports").iter().enumerate() {
+    for (index, port) in ports.iter().enumerate() {
         let path = root.child("ports");
         let path = path.index(index);
         let name = text(port, "name");
@@ -82,13 +86,19 @@ fn validate(slice: &Value, errors: &mut Errors) {
     }
 }
 
-/// The most addresses that an endpoint may have.
+/// The most ports and endpoints that a slice may have, and addresses and hints of a kind that an endpoint may have.
+const PORTS_MAX: usize = 20_000;
+const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
+const HINTS_MAX: usize = 8;
 
 fn validate_endpoints(slice: &Value, errors: &mut Errors) {
-    let kind = text(slice, "addressType");
-    for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
-        let path = Path::Root.child("endpoints");
+    let (kind, endpoints) = (text(slice, "addressType"), list(slice, "endpoints"));
+    let path = Path::Root.child("endpoints");
+    if endpoints.len() > ENDPOINTS_MAX {
+        return errors.too_many(&path, endpoints.len(), ENDPOINTS_MAX);
+    }
+    for (index, endpoint) in endpoints.iter().enumerate() {
         let path = path.index(index);
         let at = path.child("addresses");
         let addresses = list(endpoint, "addresses");
@@ -109,6 +119,29 @@ fn validate_endpoints(slice: &Value, errors: &mut Errors) {
         }
         if let Some(name) = get(endpoint, "hostname").and_then(Value::as_str) {
             by_rule(name, names::dns_label, &path.child("hostname"), errors);
+        }
+        if let Some(hints) = get(endpoint, "hints") {
+            validate_hints(hints, &path.child("hints"), errors);
+        }
+    }
+}
+
+/// Zones and nodes whose clients an endpoint is for.
+fn validate_hints(hints: &Value, path: &Path<'_>, errors: &mut Errors) {
+    let rules: [(_, names::Rule); 2] = [("forZones", names::label_value), ("forNodes", names::dns_subdomain)];
+    for (field, rule) in rules {
+        let (path, all) = (path.child(field), list(hints, field));
+        if all.len() > HINTS_MAX {
+            return errors.too_many(&path, all.len(), HINTS_MAX);
+        }
+        let mut seen = BTreeSet::new();
+        for (index, hint) in all.iter().enumerate() {
+            let (path, name) = (path.index(index), text(hint, "name"));
+            let path = path.child("name");
+            if !seen.insert(name) {
+                errors.duplicate(&path, &json!(name));
+            }
+            by_rule(name, rule, &path, errors);
         }
     }
 }

@@ -132,3 +132,16 @@ fn a_resize_leaves_what_is_no_size() {
     let resources = json!({"requests": {"cpu": "1"}, "limits": {"cpu": "1"}});
     refuse(&mut world, "b", json!({"spec": {"containers": [{"name": "c", "resources": resources}]}}));
 }
+
+/// The plugin of runtime classes asks for a class as any client does, and what no client can ask for is its own failure.
+#[test]
+fn a_runtime_class_is_asked_for_by_a_name_that_can_be_one() {
+    let mut world = World::new();
+    let mut refusal = |class: &str, code: u16| {
+        let mut pod = pod("a", "1");
+        pod["spec"]["runtimeClassName"] = json!(class);
+        world.post(PODS, &pod).expect(code)["message"].clone()
+    };
+    assert_eq!(refusal("a", 403), "pods \"a\" is forbidden: pod rejected: RuntimeClass \"a\" not found");
+    assert_eq!(refusal("a/..", 500), "invalid resource name \"a/..\": [may not contain '/']");
+}

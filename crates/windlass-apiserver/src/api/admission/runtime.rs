@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::Admission;
+use crate::kinds::names;
 use crate::kinds::tree::{at, entries, fill, get, int, list, set, sub, text};
-use crate::status::Result;
+use crate::status::{Result, Status};
 
 pub(super) fn admit(pod: &mut Value, admission: &mut Admission<'_>) -> Result<()> {
     if !admission.is_of("", "pods") {
@@ -61,10 +62,19 @@ pub(super) fn validate(pod: &Value, admission: &mut Admission<'_>) -> Result<()>
 
 fn class_of(pod: &Value, admission: &Admission<'_>) -> Result<Option<Value>> {
     let Some(name) = at(pod, &["spec", "runtimeClassName"]).and_then(Value::as_str) else { return Ok(None) };
-    match admission.context.world.get("node.k8s.io", "RuntimeClass", "", name) {
-        Some(class) => Ok(Some(class)),
-        None => Err(admission.refuse(pod, &format!("pod rejected: RuntimeClass {name:?} not found"))),
+    if let Some(class) = admission.context.world.get("node.k8s.io", "RuntimeClass", "", name) {
+        return Ok(Some(class));
     }
+    // The plugin asks for it as any client does, and is told that nothing can be asked for by such a name.
+    let faults = names::path_segment(name);
+    if name.is_empty() || !faults.is_empty() {
+        let why = match name {
+            "" => "resource name may not be empty".to_owned(),
+            _ => format!("invalid resource name {name:?}: [{}]", faults.join(" ")),
+        };
+        return Err(Status::new(500, "", why));
+    }
+    Err(admission.refuse(pod, &format!("pod rejected: RuntimeClass {name:?} not found")))
 }
 
 /// Leaves out tolerations that another one includes.

@@ -66,11 +66,18 @@ fn validate(node: &Value, errors: &mut Errors) {
     let spec = Path::Root.child("spec");
     let path = spec.child("podCIDRs");
     let blocks = list(&node["spec"], "podCIDRs").iter().filter_map(Value::as_str).collect::<Vec<_>>();
-    let parsed =
-        blocks.iter().enumerate().filter_map(|(index, block)| cidr(block, &path.index(index), errors));
+    let parsed = blocks.iter().enumerate().map(|(index, block)| cidr(block, &path.index(index), errors));
     let parsed = parsed.collect::<Vec<_>>();
-    let paired = parsed.len() == 2 && parsed[0].width != parsed[1].width;
-    if blocks.len() > 1 && parsed.len() == blocks.len() && !paired {
+    if blocks.len() < 2 {
+        return;
+    }
+    if let Some(index) = parsed.iter().position(Option::is_none) {
+        let why = format!("invalid CIDR[{index}]: <nil> (invalid CIDR address: {})", blocks[index]);
+        let why =
+            format!("Internal error: invalid PodCIDRs. failed to check with dual stack with error:{why}");
+        errors.push(Reason::Internal, &path, why);
+    }
+    if !matches!(&parsed[..], [Some(one), Some(other)] if one.width != other.width) {
         let detail = "may specify no more than one CIDR for each IP family";
         errors.invalid(&path, &node["spec"]["podCIDRs"], detail);
     }

@@ -7,7 +7,7 @@ use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{annotations, defaults, update, validate, warnings};
+use crate::kinds::pod::{annotations, defaults, security, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 
@@ -18,7 +18,13 @@ pub(super) const POD: Hooks = Hooks {
     prepare_create: prepare_pod,
     prepare_update: update::prepare,
     prepare_status: keep_qos_class,
-    validate_create: |pod, _, errors| validate::create(pod, errors),
+    notes: security::has_empty_groups,
+    validate_create: |pod, context, errors| {
+        validate::create(pod, errors);
+        if context.noted {
+            security::forbid_empty_groups(errors);
+        }
+    },
     validate_update: update::validate,
     validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
     forewarnings: annotations::app_armor_warnings,

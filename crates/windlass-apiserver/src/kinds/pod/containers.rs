@@ -53,7 +53,12 @@ fn initial<'a>(
     for (index, container) in list(spec, "initContainers").iter().enumerate() {
         let path = at.index(index);
         common(container, volumes, scene, &path, errors);
-        restart_policy(container, &path, errors);
+        // Without a policy nobody looks at the rules of an init container.
+        if get(container, "restartPolicy").is_some() {
+            restart_policy(container, &path, errors);
+        } else if !list(container, "restartPolicyRules").is_empty() {
+            errors.required(&path.child("restartPolicy"), RULES_NEED_POLICY);
+        }
         let name = text(container, "name");
         if names.contains(name) {
             errors.duplicate(&path.child("name"), &json!(name));
@@ -213,14 +218,15 @@ fn host_ports(containers: &[Value], path: &Path<'_>, errors: &mut Errors) {
     }
 }
 
+const RULES_NEED_POLICY: &str = "must specify restartPolicy when restart rules are used";
+
 fn restart_policy(container: &Value, path: &Path<'_>, errors: &mut Errors) {
     let rules = list(container, "restartPolicyRules");
     if get(container, "restartPolicy").is_none() {
         if rules.is_empty() {
             return;
         }
-        let detail = "must specify restartPolicy when restart rules are used";
-        errors.required(&path.child("restartPolicy"), detail);
+        errors.required(&path.child("restartPolicy"), RULES_NEED_POLICY);
     }
     one_of(container, "restartPolicy", &["Always", "Never", "OnFailure"], path, errors);
     let path = path.child("restartPolicyRules");

@@ -12,7 +12,7 @@ mod probes;
 mod projected;
 mod resize;
 mod resources;
-mod security;
+pub(super) mod security;
 pub(crate) mod update;
 pub(crate) mod validate;
 mod volumes;

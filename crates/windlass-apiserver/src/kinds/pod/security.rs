@@ -309,8 +309,21 @@ fn linux(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     each_container(spec, path, |container, at| check(container, at));
 }
 
+const NOT_HERE: &str = "cannot be set for a windows pod";
+
+/// Whether a windows pod was sent with groups that are there, but empty: of its canonical form it could not be told.
+pub(crate) fn has_empty_groups(pod: &Value) -> bool {
+    let groups = pod.pointer("/spec/securityContext/supplementalGroups").and_then(Value::as_array);
+    groups.is_some_and(Vec::is_empty) && pod.pointer("/spec/os/name").is_some_and(|os| os == "windows")
+}
+
+/// They are forbidden all the same.
+pub(crate) fn forbid_empty_groups(errors: &mut Errors) {
+    let path = Path::Root.child("spec");
+    errors.forbidden(&path.child("securityContext").child("supplementalGroups"), NOT_HERE);
+}
+
 fn windows(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
-    const NOT_HERE: &str = "cannot be set for a windows pod";
     const POD: [&str; 11] = [
         "appArmorProfile",
         "seLinuxOptions",
