@@ -160,9 +160,9 @@ impl Props {
         self.list_type.as_deref() == Some(list_type)
     }
 
-    /// Whether the node holds nothing but `type: ty`.
+    /// Whether the node holds nothing but `type: ty`. A default that is empty is one.
     pub(crate) fn is_bare(&self, ty: &str) -> bool {
-        self.ty == ty && self.present.len() == 1
+        self.ty == ty && self.present.len() == 1 && self.default.is_none()
     }
 
     /// Calls `visit` for this node and all below it, those under junctors included.
@@ -234,5 +234,18 @@ impl Node<'_> {
             Some(Value::Object(map)) => !map.is_empty(),
             Some(_) => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// kube-apiserver compares the two schemas of an int or string with its own, and finds a default of `{}` in one of them.
+    #[test]
+    fn a_default_that_is_empty_is_one() {
+        assert!(Props::read(&json!({"type": "integer"})).is_bare("integer"));
+        assert!(!Props::read(&json!({"type": "integer", "default": {}})).is_bare("integer"));
     }
 }
