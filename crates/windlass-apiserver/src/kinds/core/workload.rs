@@ -7,7 +7,7 @@ use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{annotations, defaults, security, update, validate, warnings};
+use crate::kinds::pod::{annotations, defaults, security, status, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 
@@ -26,7 +26,7 @@ pub(super) const POD: Hooks = Hooks {
         }
     },
     validate_update: update::validate,
-    validate_status: |new, old, _, errors| update::validate_status(new, old, errors),
+    validate_status: |new, old, _, errors| status::validate(new, old, errors),
     forewarnings: annotations::app_armor_warnings,
     warnings: |new, old| {
         if old.is_some() {

@@ -13,6 +13,7 @@ mod projected;
 mod resize;
 mod resources;
 pub(super) mod security;
+pub(super) mod status;
 pub(crate) mod update;
 pub(crate) mod validate;
 mod volumes;

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::{affinity, annotations, containers, resize, validate};
 use crate::field::{Errors, Path};
 use crate::kinds::check::{in_range, required};
-use crate::kinds::meta::immutable;
 use crate::kinds::tree::{each, entries, get, int, list, remove, restore, same, set, sub, text};
 use crate::kinds::{Context, diff, equal, inner};
 use crate::schema;
@@ -95,12 +94,6 @@ fn pod(new: &Value, old: &Value, errors: &mut Errors) {
     if !same_spec(new, old) {
         rest(new, old, &path, errors);
     }
-}
-
-/// Checks an update of a pod's status.
-pub(crate) fn validate_status(new: &Value, old: &Value, errors: &mut Errors) {
-    let path = Path::Root.child("status");
-    immutable(&new["status"], &old["status"], &path, "qosClass", errors);
 }
 
 fn only_added_ephemeral(new: &Value, old: &Value, errors: &mut Errors) {
