@@ -25,6 +25,8 @@ pub struct Server {
     /// A kubeconfig of its administrator.
     pub kubeconfig: PathBuf,
     processes: Vec<Child>,
+    /// What its etcd keeps.
+    data: Option<PathBuf>,
 }
 
 impl Drop for Server {
@@ -34,6 +36,10 @@ impl Drop for Server {
             if process.kill().is_ok() {
                 let _ = process.wait();
             }
+        }
+        // Logs tell what happened; what an etcd allots to itself is only large, and there are hundreds of them.
+        if let Some(data) = &self.data {
+            let _ = fs::remove_dir_all(data);
         }
     }
 }
@@ -91,6 +97,7 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
     fs::write(&key, pair.serialize_pem())?;
     fs::write(folder.join("sa.pub"), pair.public_key_pem())?;
     let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    let data = folder.join("etcd");
     let mut processes = Vec::new();
     processes.push(spawn(
         Command::new(etcd)
@@ -98,7 +105,7 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
             .args(["--advertise-client-urls", &client, "--listen-peer-urls", &peer])
             .args(["--initial-advertise-peer-urls", &peer, "--initial-cluster", &format!("default={peer}")])
             .arg("--data-dir")
-            .arg(folder.join("etcd")),
+            .arg(&data),
         &folder.join("etcd.log"),
     )?);
     let path = |name: &str, path: &Path| format!("--{name}={}", path.display());
@@ -129,7 +136,7 @@ pub async fn reference_with(folder: &Path, extra: &Extra) -> Result<Server> {
     let https = Https::new(&format!("127.0.0.1:{port}"), TOKEN);
     let kubeconfig = folder.join("kubeconfig");
     fs::write(&kubeconfig, kubeconfig_text(&format!("https://127.0.0.1:{port}"), TOKEN))?;
-    let mut server = Server { https, kubeconfig, processes };
+    let mut server = Server { https, kubeconfig, processes, data: Some(data) };
     server.ready(Duration::from_secs(90), &folder.join("kube-apiserver.log")).await?;
     if extra.controllers {
         server.controller_manager(folder, &[]).await?;
@@ -167,8 +174,12 @@ pub async fn ours(program: &Path, folder: &Path) -> Result<Server> {
         Command::new(program).args(["apiserver", "--port", "0", "--kubeconfig"]).arg(&kubeconfig),
         &log,
     )?;
-    let mut server =
-        Server { https: Https::new("", ""), kubeconfig: kubeconfig.clone(), processes: vec![process] };
+    let mut server = Server {
+        https: Https::new("", ""),
+        kubeconfig: kubeconfig.clone(),
+        processes: vec![process],
+        data: None,
+    };
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
         if let Some(https) = fs::read(&kubeconfig).ok().and_then(|text| from_kubeconfig(&text)) {
@@ -194,7 +205,7 @@ pub(crate) async fn started(mut command: Command, folder: &Path) -> Result<Serve
     let log = folder.join("server.log");
     let process = spawn(command.arg(format!("--secure-port={port}")), &log)?;
     let https = Https::new(&format!("127.0.0.1:{port}"), "");
-    let mut server = Server { https, kubeconfig: PathBuf::new(), processes: vec![process] };
+    let mut server = Server { https, kubeconfig: PathBuf::new(), processes: vec![process], data: None };
     server.ready(Duration::from_secs(10), &log).await?;
     Ok(server)
 }
