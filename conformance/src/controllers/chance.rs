@@ -6,36 +6,47 @@ use serde_json::Value;
 use super::mirror::View;
 use super::normal::{self, Picture};
 
-/// An annotation that is there or not, as it happens.
+/// A field that is as it happens.
 struct Chance {
     kinds: &'static [&'static str],
-    annotation: &'static str,
+    field: &'static [&'static str],
 }
 
-/// A new time is told where a pod's last turn is later than the one that was seen before. Times have whole seconds: a pod
-/// that is bound, not ready and ready within one second leaves a time where a second begins in between, else none.
-const LEFT: &[Chance] = &[Chance {
-    kinds: &["Endpoints", "EndpointSlice"],
-    annotation: "endpoints.kubernetes.io/last-change-trigger-time",
-}];
+const LEFT: &[Chance] = &[
+    // A new time is told where a pod's last turn is later than the one that was seen before. Times have whole seconds: a pod
+    // that is bound, not ready and ready within one second leaves a time where a second begins in between, else none.
+    Chance {
+        kinds: &["Endpoints", "EndpointSlice"],
+        field: &["metadata", "annotations", "endpoints.kubernetes.io/last-change-trigger-time"],
+    },
+    // Turns of a pod that follow each other at once are written one by one, or together.
+    Chance { kinds: &["EndpointSlice"], field: &["metadata", "generation"] },
+];
 
 /// A picture of what is there of a namespace whose pods really run.
 pub fn picture(view: &View, namespace: &str) -> Picture {
     let mut view = view.clone();
     for entry in &mut view {
-        let left = LEFT.iter().filter(|chance| chance.kinds.contains(&entry.kind.kind));
-        let annotations: Vec<&str> = left.map(|chance| chance.annotation).collect();
-        forget(&mut entry.object, &annotations);
+        for chance in LEFT.iter().filter(|chance| chance.kinds.contains(&entry.kind.kind)) {
+            forget(&mut entry.object, chance.field);
+        }
     }
     normal::picture(&view, namespace)
 }
 
-fn forget(object: &mut Value, annotations: &[&str]) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
-    let Some(map) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
-    map.retain(|name, _| !annotations.contains(&name.as_str()));
-    if map.is_empty() {
-        metadata.shift_remove("annotations");
+/// Forgets a field, and an object below the root that it leaves empty.
+fn forget(object: &mut Value, field: &[&str]) {
+    let Some(map) = object.as_object_mut() else { return };
+    match field {
+        [last] => drop(map.shift_remove(*last)),
+        [first, rest @ ..] => {
+            let Some(below) = map.get_mut(*first) else { return };
+            forget(below, rest);
+            if rest.len() == 1 && below.as_object().is_some_and(serde_json::Map::is_empty) {
+                map.shift_remove(*first);
+            }
+        }
+        [] => {}
     }
 }
 
@@ -47,12 +58,13 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_left_out() {
-        let mut object = json!({"metadata": {"annotations": {"a": "1", "b": "2"}}});
-        forget(&mut object, &["a"]);
-        assert_eq!(object, json!({"metadata": {"annotations": {"b": "2"}}}));
-        forget(&mut object, &["b"]);
-        assert_eq!(object, json!({"metadata": {}}));
-        forget(&mut object, &["b"]);
-        assert_eq!(object, json!({"metadata": {}}));
+        let mut object = json!({"metadata": {"generation": 2, "annotations": {"a": "1", "b": "2"}}});
+        forget(&mut object, &["metadata", "annotations", "a"]);
+        assert_eq!(object, json!({"metadata": {"generation": 2, "annotations": {"b": "2"}}}));
+        forget(&mut object, &["metadata", "annotations", "b"]);
+        assert_eq!(object, json!({"metadata": {"generation": 2}}));
+        forget(&mut object, &["metadata", "annotations", "b"]);
+        forget(&mut object, &["metadata", "generation"]);
+        assert_eq!(object, json!({}));
     }
 }

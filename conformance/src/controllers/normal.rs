@@ -45,11 +45,13 @@ pub fn picture(view: &View, namespace: &str) -> Picture {
     picture
 }
 
-/// What every namespace gets from controllers that are no part of most comparisons, and what belongs to none.
+/// What every namespace gets from controllers that are no part of most comparisons, and what belongs to none. kube-apiserver's
+/// own repair of addresses looks at all Services when it starts, and tells of one whose address is not noted yet.
 fn is_noise(entry: &Entry) -> bool {
     let name = entry.object["metadata"]["name"].as_str().unwrap_or_default();
     let kind = entry.kind.kind;
-    (kind == "ServiceAccount" && name == "default")
+    (kind == "Event" && entry.object["reportingComponent"] == "ipallocator-repair-controller")
+        || (kind == "ServiceAccount" && name == "default")
         || (kind == "ConfigMap" && name == "kube-root-ca.crt")
             && !entry.object["metadata"]["namespace"]
                 .as_str()
