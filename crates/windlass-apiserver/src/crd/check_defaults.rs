@@ -8,7 +8,9 @@ use crate::field::{Errors, Path};
 
 /// Reports defaults that hold unknown fields or do not pass their own schema.
 pub(super) fn check(props: &Props, path: &Path<'_>, errors: &mut Errors) {
-    node(props, path, true, false, errors);
+    // The whole is a resource, whether it says so or not.
+    let root = Props { embedded: true, ..props.clone() };
+    node(&root, path, true, false, errors);
 }
 
 fn node(props: &Props, path: &Path<'_>, is_resource: bool, inside_meta: bool, errors: &mut Errors) {
@@ -68,4 +70,20 @@ fn untyped(mut props: Props) -> Props {
         other => other,
     });
     props
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The root of a schema is a resource: an object that is made of nothing has neither version nor kind.
+    #[test]
+    fn a_default_of_the_whole_has_a_version_and_a_kind() {
+        let props = Props::read(&json!({"type": "object", "default": {}}));
+        let mut errors = Errors::default();
+        check(&props, &Path::Root.child("openAPIV3Schema"), &mut errors);
+        let fields: Vec<&str> = errors.0.iter().map(|error| error.field.as_str()).collect();
+        assert_eq!(fields, ["openAPIV3Schema.default.apiVersion", "openAPIV3Schema.default.kind"]);
+    }
 }
