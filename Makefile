@@ -39,6 +39,7 @@ lint: ## Check formatting, clippy, documentation, licences and sources of depend
 	$(foreach folder,$(beside),cargo fmt --manifest-path $(folder)/Cargo.toml --check &&) true
 	@unlike=$$(PATH="$$PATH:$(WINDLASS_CACHE)/go/bin" gofmt -l conformance tools) && [ -z "$$unlike" ] || { echo "not as gofmt writes it: $$unlike"; exit 1; }
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo check --locked --manifest-path fuzz/Cargo.toml
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps
 	"$$(tools/setup --path cargo-deny)" --locked check bans licenses sources
 

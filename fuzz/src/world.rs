@@ -115,6 +115,8 @@ impl World {
                 self.watches.push(*watch);
                 return Answer { code, tree: Value::Null };
             }
+            // The front writes it.
+            Body::Metrics => {}
         }
         if media.starts_with("text/") || bytes.is_empty() {
             return Answer { code, tree: Value::Null };
@@ -150,7 +152,8 @@ impl World {
                     }
                     true
                 }
-                WatchPoll::Idle(_) | WatchPoll::End => false,
+                // Nobody is here to convert anything.
+                WatchPoll::Convert(_) | WatchPoll::Idle(_) | WatchPoll::End => false,
             });
             assert!(polls.count() < POLLS_MAX, "a watch that never rests");
         }
