@@ -48,9 +48,6 @@ fn resource(definition: &Arc<Definition>, index: usize, since: u64) -> Resource 
         verbs: VERBS.iter().map(|verb| Str::Borrowed(verb)).collect(),
         hash: storage_hash(&definition.group, storage, &names.kind).into(),
         subresources: subresources(version, &names.kind),
-        columns: std::iter::once(print::name_column())
-            .chain(printer.iter().map(|c| c.definition.clone()))
-            .collect(),
         fields: version.selectable_fields.iter().map(|path| Selectable::custom(path)).collect(),
         reset: reset(version),
         storage: Kind::new(&definition.group, &names.plural),

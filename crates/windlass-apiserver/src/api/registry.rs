@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::conversion::Known;
 use crate::crd;
 use crate::kinds::{self, Hooks};
-use crate::print::CustomColumn;
+use crate::print::{self, CustomColumn};
 use crate::schema::{self, Str, Type, TypeId, Types};
 use crate::store::Kind;
 
@@ -41,8 +42,6 @@ pub struct Resource {
     pub hash: Str,
     /// The subresources.
     pub subresources: Vec<Subresource>,
-    /// The column definitions of its Table.
-    pub columns: Vec<Value>,
     /// The fields by which its objects can be selected.
     pub fields: Vec<Selectable>,
     /// Paths that a writer of each subresource (empty: the main resource) may not set.
@@ -115,6 +114,9 @@ pub enum Flavor {
         id: TypeId,
         /// What the table cannot say.
         hooks: &'static Hooks,
+        /// The column definitions of its Table, as the generated table has them: they are long, and most are never
+        /// asked for.
+        columns: Option<&'static RawValue>,
     },
     /// A kind of a definition.
     Custom {
@@ -171,6 +173,20 @@ impl Resource {
     /// Whether the verb is offered on the resource itself.
     pub fn has_verb(&self, verb: &str) -> bool {
         self.verbs.iter().any(|have| have == verb)
+    }
+
+    /// The column definitions of its Table.
+    pub fn columns(&self) -> Vec<Value> {
+        match &self.flavor {
+            Flavor::Builtin { columns, .. } => columns.map_or_else(Vec::new, |columns| {
+                serde_json::from_str(columns.get())
+                    .unwrap_or_else(|e| panic!("resources.jsonl: {e}: {columns}"))
+            }),
+            Flavor::Custom { printer, .. } => {
+                let own = printer.iter().map(|column| column.definition.clone());
+                std::iter::once(print::name_column()).chain(own).collect()
+            }
+        }
     }
 
     /// Paths that a writer of `subresource` may not set.
@@ -430,8 +446,8 @@ struct Row<'a> {
     storage: &'a str,
     #[serde(default, rename = "defaultGC")]
     default_gc: &'a str,
-    #[serde(default)]
-    columns: Vec<Value>,
+    #[serde(default, borrow)]
+    columns: Option<&'a RawValue>,
     #[serde(default)]
     fields: Value,
 }
@@ -496,7 +512,6 @@ impl Row<'static> {
             verbs: self.verbs.into_iter().map(Str::Borrowed).collect(),
             hash: self.hash.into(),
             subresources: self.subresources.into_iter().map(|sub| sub.relative_to(&own)).collect(),
-            columns: self.columns,
             fields: selectable(&self.fields, id),
             reset: self.reset,
             storage,
@@ -517,7 +532,7 @@ impl Row<'static> {
             returns_deleted: RETURNS_DELETED.contains(&self.resource),
             has_views: self.resource == "events",
             since: 0,
-            flavor: Flavor::Builtin { id, hooks: kinds::hooks(self.group, self.kind) },
+            flavor: Flavor::Builtin { id, hooks: kinds::hooks(self.group, self.kind), columns: self.columns },
         }
     }
 }
@@ -588,5 +603,10 @@ mod tests {
         assert!(pods.namespaced && pods.subresource("status").is_some());
         assert!(registry.find("apps", "v1", "deployments").unwrap().has_verb("patch"));
         assert!(registry.groups().iter().any(|group| group.group == "apps"));
+        // Columns are read when they are asked for.
+        assert_eq!(pods.columns()[1]["name"], "Ready");
+        assert!(
+            registry.builtin.resources.iter().all(|one| !one.has_verb("list") || !one.columns().is_empty())
+        );
     }
 }

@@ -146,7 +146,7 @@ impl Tabulator {
     /// A Table of these rows.
     pub fn frame(&self, metadata: Map<String, Value>, rows: Vec<Value>, columns: bool) -> Value {
         let definitions = match columns {
-            true => Value::Array(self.resource.columns.clone()),
+            true => Value::Array(self.resource.columns()),
             false => Value::Null,
         };
         // Kinds without a printer have no rows at all where others have none.

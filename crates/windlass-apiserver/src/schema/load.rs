@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Field, ListType, Omit, Str, Struct, Type, TypeId, Types, Wire};
+use super::{Field, ListType, Omit, Str, Struct, Type, TypeId, Wire};
 
 /// A line of `types.jsonl`; `tools/table/README.md` describes the keys.
 #[derive(Deserialize)]
@@ -52,134 +52,147 @@ struct FieldRow<'a> {
     enumeration: Vec<&'a str>,
 }
 
-/// Parses the table. It is part of the program, so a fault in it is a fault of the build: it panics.
-pub(super) fn types(table: &'static str) -> Types {
-    let rows: Vec<TypeRow<'static>> = table
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("types.jsonl: {e}: {line}")))
-        .collect();
-    let ids: HashMap<&str, usize> = rows.iter().enumerate().map(|(i, row)| (row.name, i)).collect();
-    let mut types = Types::default();
-    for row in &rows {
-        types.add(structure(row, &rows, &ids));
+/// The lines of `types.jsonl`, each read when its type is first asked for: of 592 types a server that is starting needs
+/// a dozen. The table is part of the program, so a fault in it is a fault of the build: it panics.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    lines: Vec<&'static str>,
+    ids: HashMap<&'static str, TypeId>,
+}
+
+impl Table {
+    pub fn new(table: &'static str) -> Table {
+        let lines: Vec<&str> = table.lines().collect();
+        let ids = lines.iter().zip(0..).map(|(line, index)| (name(line), TypeId(index))).collect();
+        Table { lines, ids }
     }
-    for (index, row) in rows.iter().enumerate() {
-        for field in row.fields.iter().filter(|field| field.mt == "granular") {
-            part(&mut types, index, field.n);
+
+    /// How many types it has.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub fn id(&self, name: &str) -> Option<TypeId> {
+        self.ids.get(name).copied()
+    }
+
+    /// Reads the type of this index; an index past the last line is a type of [`Table::parts`].
+    pub fn read(&self, index: usize) -> Struct {
+        match index.checked_sub(self.len()) {
+            Some(whole) => Struct { atomic: false, ..self.read(whole) },
+            None => self.structure(&self.row(index)),
         }
     }
-    types
-}
 
-/// Gives a field a type of its own that is not one value to server-side apply, though the type as such is one: the
-/// field has the last word.
-fn part(types: &mut Types, holder: usize, name: &str) {
-    let id = TypeId(u32::try_from(types.structs.len()).expect("fewer than 2^32 types"));
-    let field = types.structs[holder].fields.iter_mut().find(|field| field.name == name);
-    let Some(Field { ty: Type::Struct(whole), .. }) = field else { return };
-    let whole = std::mem::replace(whole, id);
-    let parts = Struct { atomic: false, ..types.get(whole).clone() };
-    types.structs.push(parts);
-}
+    fn row(&self, index: usize) -> TypeRow<'static> {
+        let line = self.lines[index];
+        serde_json::from_str(line).unwrap_or_else(|e| panic!("types.jsonl: {e}: {line}"))
+    }
 
-fn structure(row: &TypeRow<'static>, rows: &[TypeRow<'static>], ids: &HashMap<&str, usize>) -> Struct {
-    let mut fields = Vec::with_capacity(row.fields.len());
-    let mut wire = HashMap::new();
-    for field in &row.fields {
-        if field.inline {
-            if field.pb != 0 {
-                wire.insert(field.pb, Wire::Inline(type_id(field.t, ids)));
+    fn structure(&self, row: &TypeRow<'static>) -> Struct {
+        let mut fields = Vec::with_capacity(row.fields.len());
+        let mut wire = HashMap::new();
+        for field in &row.fields {
+            if field.inline {
+                if field.pb != 0 {
+                    wire.insert(field.pb, Wire::Inline(self.type_id(field.t)));
+                }
+                fields.extend(self.read(self.type_id(field.t).0 as usize).fields);
+            } else {
+                if field.pb != 0 {
+                    wire.insert(field.pb, Wire::Field(fields.len()));
+                }
+                fields.push(self.field(field));
             }
-            flatten(field.t, rows, ids, &mut fields);
-        } else {
-            if field.pb != 0 {
-                wire.insert(field.pb, Wire::Field(fields.len()));
-            }
-            fields.push(convert(field, ids));
+        }
+        let mut out = Struct::new(Str::Borrowed(row.name), fields);
+        out.gvk = row.gvk.iter().map(|&gvk| Str::Borrowed(gvk)).collect();
+        out.atomic = row.mt == "atomic";
+        out.wire = wire;
+        out
+    }
+
+    fn field(&self, row: &FieldRow<'static>) -> Field {
+        Field {
+            name: Str::Borrowed(row.n),
+            ty: match self.type_of(row.t) {
+                Type::Struct(id) if row.mt == "granular" => Type::Struct(self.parts(id)),
+                ty => ty,
+            },
+            pb: row.pb,
+            ptr: row.ptr,
+            omit: match row.omit {
+                "empty" => Omit::Empty,
+                "zero" => Omit::Zero,
+                _ => Omit::Never,
+            },
+            required: row.req,
+            list: match row.lt {
+                "map" => Some(ListType::Map(row.lk.iter().map(|&key| Str::Borrowed(key)).collect())),
+                "set" => Some(ListType::Set),
+                "atomic" => Some(ListType::Atomic),
+                _ => None,
+            },
+            atomic: row.mt == "atomic",
+            patch_strategy: Str::Borrowed(row.ps),
+            merge_key: Str::Borrowed(row.pk),
+            default: row.def.clone(),
+            enumeration: row.enumeration.iter().map(|&value| Str::Borrowed(value)).collect(),
         }
     }
-    let mut out = Struct::new(Str::Borrowed(row.name), fields);
-    out.gvk = row.gvk.iter().map(|&gvk| Str::Borrowed(gvk)).collect();
-    out.atomic = row.mt == "atomic";
-    out.wire = wire;
-    out
-}
 
-fn flatten(name: &str, rows: &[TypeRow<'static>], ids: &HashMap<&str, usize>, fields: &mut Vec<Field>) {
-    for field in &rows[type_id(name, ids).0 as usize].fields {
-        if field.inline {
-            flatten(field.t, rows, ids, fields);
-        } else {
-            fields.push(convert(field, ids));
+    /// The same type, but not one value to server-side apply, though the type as such is one: a field has the last
+    /// word on that.
+    fn parts(&self, whole: TypeId) -> TypeId {
+        TypeId(whole.0 + u32::try_from(self.len()).expect("fewer than 2^32 types"))
+    }
+
+    fn type_id(&self, name: &str) -> TypeId {
+        self.id(name).unwrap_or_else(|| panic!("types.jsonl: no type {name}"))
+    }
+
+    fn type_of(&self, expression: &str) -> Type {
+        if let Some(element) = expression.strip_prefix("[]") {
+            return Type::List(Box::new(self.type_of(element)));
+        }
+        if let Some(value) = expression.strip_prefix("map[string]") {
+            return Type::Map(Box::new(self.type_of(value)));
+        }
+        match expression {
+            "string" => Type::String,
+            // A list with a message of its own on the wire, because it is the value of a map (`ExtraValue`).
+            "strings" => Type::List(Box::new(Type::String)),
+            "bool" => Type::Bool,
+            "int32" => Type::Int32,
+            "int64" => Type::Int64,
+            "float64" => Type::Float64,
+            "bytes" => Type::Bytes,
+            "time" => Type::Time,
+            "microtime" => Type::MicroTime,
+            "duration" => Type::Duration,
+            "quantity" => Type::Quantity,
+            "intorstring" => Type::IntOrString,
+            "raw" => Type::Raw,
+            "fieldsv1" => Type::FieldsV1,
+            "any" => Type::Any,
+            "schemaorbool" => Type::SchemaOrBool,
+            "schemaorarray" => Type::SchemaOrArray,
+            "schemaorstrings" => Type::SchemaOrStrings,
+            name => Type::Struct(self.type_id(name)),
         }
     }
 }
 
-fn convert(row: &FieldRow<'static>, ids: &HashMap<&str, usize>) -> Field {
-    Field {
-        name: Str::Borrowed(row.n),
-        ty: type_of(row.t, ids),
-        pb: row.pb,
-        ptr: row.ptr,
-        omit: match row.omit {
-            "empty" => Omit::Empty,
-            "zero" => Omit::Zero,
-            _ => Omit::Never,
-        },
-        required: row.req,
-        list: match row.lt {
-            "map" => Some(ListType::Map(row.lk.iter().map(|&key| Str::Borrowed(key)).collect())),
-            "set" => Some(ListType::Set),
-            "atomic" => Some(ListType::Atomic),
-            _ => None,
-        },
-        atomic: row.mt == "atomic",
-        patch_strategy: Str::Borrowed(row.ps),
-        merge_key: Str::Borrowed(row.pk),
-        default: row.def.clone(),
-        enumeration: row.enumeration.iter().map(|&value| Str::Borrowed(value)).collect(),
-    }
-}
-
-fn type_of(expression: &str, ids: &HashMap<&str, usize>) -> Type {
-    if let Some(element) = expression.strip_prefix("[]") {
-        return Type::List(Box::new(type_of(element, ids)));
-    }
-    if let Some(value) = expression.strip_prefix("map[string]") {
-        return Type::Map(Box::new(type_of(value, ids)));
-    }
-    match expression {
-        "string" => Type::String,
-        // A list with a message of its own on the wire, because it is the value of a map (`ExtraValue`).
-        "strings" => Type::List(Box::new(Type::String)),
-        "bool" => Type::Bool,
-        "int32" => Type::Int32,
-        "int64" => Type::Int64,
-        "float64" => Type::Float64,
-        "bytes" => Type::Bytes,
-        "time" => Type::Time,
-        "microtime" => Type::MicroTime,
-        "duration" => Type::Duration,
-        "quantity" => Type::Quantity,
-        "intorstring" => Type::IntOrString,
-        "raw" => Type::Raw,
-        "fieldsv1" => Type::FieldsV1,
-        "any" => Type::Any,
-        "schemaorbool" => Type::SchemaOrBool,
-        "schemaorarray" => Type::SchemaOrArray,
-        "schemaorstrings" => Type::SchemaOrStrings,
-        name => Type::Struct(type_id(name, ids)),
-    }
-}
-
-fn type_id(name: &str, ids: &HashMap<&str, usize>) -> TypeId {
-    let index = *ids.get(name).unwrap_or_else(|| panic!("types.jsonl: no type {name}"));
-    TypeId(u32::try_from(index).expect("fewer than 2^32 types"))
+/// The name in a line, with which every line begins.
+fn name(line: &'static str) -> &'static str {
+    let name = line.strip_prefix(r#"{"name":""#).and_then(|rest| Some(rest.split_once('"')?.0));
+    name.unwrap_or_else(|| panic!("types.jsonl: no name at the beginning: {line}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Types;
 
     const TABLE: &str = r#"{"name":"m.TypeMeta","fields":[{"n":"kind","t":"string","omit":"empty","pb":1}]}
 {"name":"v.Source","fields":[{"n":"path","t":"string","ptr":true,"omit":"empty","pb":1}]}
@@ -188,13 +201,30 @@ mod tests {
     #[test]
     fn the_embedded_table_can_be_read() {
         let types = crate::schema::builtin();
+        // Types are read when they are asked for: this asks for all.
+        assert!(types.iter().all(|one| types.id(&one.name).is_some()));
         let pod = types.get(types.id("io.k8s.api.core.v1.Pod").unwrap());
         assert_eq!(pod.gvk, ["/v1/Pod"]);
     }
 
     #[test]
+    fn a_field_may_take_apart_what_is_one_value_elsewhere() {
+        let types = crate::schema::builtin();
+        let of = |name: &str, field: &str| {
+            let holder = types.get(types.id(name).unwrap());
+            let Type::Struct(id) = holder.field(field).unwrap().ty else { panic!("{field} is no structure") };
+            types.get(id)
+        };
+        let claim = of("io.k8s.api.core.v1.PersistentVolumeSpec", "claimRef");
+        let involved = of("io.k8s.api.core.v1.Event", "involvedObject");
+        assert_eq!((&claim.name, claim.atomic), (&involved.name, false));
+        assert!(involved.atomic);
+        assert_eq!(claim.fields.len(), involved.fields.len());
+    }
+
+    #[test]
     fn inline_structures_are_written_in_their_place_but_nested_on_the_wire() {
-        let types = types(TABLE);
+        let types = Types::of_table(Table::new(TABLE));
         let volume = types.get(types.id("v.Volume").unwrap());
         let names: Vec<_> = volume.fields.iter().map(|f| f.name.as_ref()).collect();
         assert_eq!(names, ["kind", "name", "path", "ports"]);

@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use self::load::Table;
+
 /// A name: borrowed from the embedded table, or owned by a custom definition.
 pub type Str = Cow<'static, str>;
 
@@ -166,37 +168,47 @@ impl Struct {
 /// A set of structures that refer to each other.
 #[derive(Clone, Debug, Default)]
 pub struct Types {
-    structs: Vec<Struct>,
+    /// Those that were added, or have been read from the table.
+    structs: Vec<OnceLock<Box<Struct>>>,
     by_name: HashMap<Str, TypeId>,
+    table: Table,
 }
 
 impl Types {
+    /// The types of a table.
+    fn of_table(table: Table) -> Types {
+        // Each is there twice: the second half is for fields that take their type apart.
+        let structs = vec![OnceLock::new(); table.len() * 2];
+        Types { structs, by_name: HashMap::new(), table }
+    }
+
     /// The structure with this id.
     pub fn get(&self, id: TypeId) -> &Struct {
-        &self.structs[id.0 as usize]
+        let index = id.0 as usize;
+        self.structs[index].get_or_init(|| Box::new(self.table.read(index)))
     }
 
     /// The id of the structure with this OpenAPI name.
     pub fn id(&self, name: &str) -> Option<TypeId> {
-        self.by_name.get(name).copied()
+        self.table.id(name).or_else(|| self.by_name.get(name).copied())
     }
 
     /// Adds a structure and returns its id.
     pub fn add(&mut self, structure: Struct) -> TypeId {
         let id = TypeId(u32::try_from(self.structs.len()).expect("fewer than 2^32 types"));
         self.by_name.insert(structure.name.clone(), id);
-        self.structs.push(structure);
+        self.structs.push(OnceLock::from(Box::new(structure)));
         id
     }
 
-    /// All structures, in table order.
+    /// All structures of the table, in its order.
     pub fn iter(&self) -> impl Iterator<Item = &Struct> {
-        self.structs.iter()
+        (0..).take(self.table.len()).map(|index| self.get(TypeId(index)))
     }
 }
 
-/// The types of all built-in kinds, parsed from the embedded table on first use.
+/// The types of all built-in kinds, from the embedded table.
 pub fn builtin() -> &'static Types {
     static TYPES: OnceLock<Types> = OnceLock::new();
-    TYPES.get_or_init(|| load::types(include_str!("../../table/types.jsonl")))
+    TYPES.get_or_init(|| Types::of_table(Table::new(include_str!("../../table/types.jsonl"))))
 }
