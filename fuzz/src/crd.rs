@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use windlass_apiserver::codec;
 use windlass_apiserver::crd::{self, Definition};
 use windlass_apiserver::field::Errors;
+use windlass_apiserver::kinds::Noted;
 use windlass_apiserver::schema;
 
 use crate::tree;
@@ -39,13 +40,13 @@ pub fn compiled(crd: &Value) -> Option<Definition> {
     crd::default_definition(&mut crd);
     crd::prepare_create(&mut crd);
     let mut errors = Errors::default();
-    crd::validate_create(&crd, &mut errors);
+    crd::validate_create(&crd, Noted::default(), &mut errors);
     crd::warnings(&crd, None);
     if !errors.is_empty() {
         return None;
     }
     crd::establish(&mut crd, &[], Timestamp::UNIX_EPOCH);
-    crd::validate_update(&crd, &crd, &mut errors);
+    crd::validate_update(&crd, &crd, Noted::default(), &mut errors);
     assert!(errors.is_empty(), "a definition may stay as it is: {errors:?}");
     Some(Definition::compile(&crd).expect("valid definitions compile"))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use windlass_apiserver::crd::{self, Definition};
 use windlass_apiserver::field::Errors;
+use windlass_apiserver::kinds::Noted;
 
 fn recorded(file: &str) -> Vec<Value> {
     let path = format!("{}/tests/data/crd/{file}", env!("CARGO_MANIFEST_DIR"));
@@ -106,15 +107,16 @@ fn definitions_are_answered_as_by_the_real_server() {
         let name = case["name"].as_str().unwrap_or_default();
         let mut errors = Errors::default();
         let mut crd = case.get("update").unwrap_or(&case["crd"]).clone();
+        let noted = Noted { empty_roots: crd::empty_roots(&crd), ..Noted::default() };
         crd::default_definition(&mut crd);
         match case.get("old") {
             Some(old) => {
                 crd::prepare_update(&mut crd, old);
-                crd::validate_update(&crd, old, &mut errors);
+                crd::validate_update(&crd, old, noted, &mut errors);
             }
             None => {
                 crd::prepare_create(&mut crd);
-                crd::validate_create(&crd, &mut errors);
+                crd::validate_create(&crd, noted, &mut errors);
             }
         }
         let answer = &case["answer"];

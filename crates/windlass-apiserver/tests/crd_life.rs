@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use windlass_apiserver::crd::{self, Definition, Names, Version};
 use windlass_apiserver::field::Errors;
+use windlass_apiserver::kinds::Noted;
 use windlass_apiserver::schema::{ListType, Type};
 
 fn unchecked(schema: &Value) -> Value {
@@ -26,7 +27,7 @@ fn definition(schema: &Value) -> Definition {
     let mut checked = crd.clone();
     crd::default_definition(&mut checked);
     crd::prepare_create(&mut checked);
-    crd::validate_create(&checked, &mut errors);
+    crd::validate_create(&checked, Noted::default(), &mut errors);
     assert_eq!(errors, Errors::default());
     Definition::compile(&crd).expect("a definition that was validated")
 }
@@ -221,7 +222,7 @@ fn deep_and_broken_rules_are_refused_without_harm() {
         crd::default_definition(&mut crd);
         crd::prepare_create(&mut crd);
         let mut errors = Errors::default();
-        crd::validate_create(&crd, &mut errors);
+        crd::validate_create(&crd, Noted::default(), &mut errors);
         let shown: String = rule.chars().take(40).collect();
         assert_eq!(errors.0.len(), 1, "{shown}: {errors:?}");
         assert!(errors.0[0].field.ends_with("x-kubernetes-validations[0].rule"), "{shown}");
@@ -309,6 +310,6 @@ proptest! {
         ]}});
         crd::default_definition(&mut crd);
         crd::prepare_create(&mut crd);
-        crd::validate_create(&crd, &mut Errors::default());
+        crd::validate_create(&crd, Noted::default(), &mut Errors::default());
     }
 }

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use windlass_apiserver::crd;
 use windlass_apiserver::field::Errors;
+use windlass_apiserver::kinds::Noted;
 
 /// The place of the schema, which the recording writes short.
 const SCHEMA: &str = "spec.validation.openAPIV3Schema";
@@ -31,7 +32,7 @@ fn ours(schema: &Value, rule: &Value) -> Vec<(String, String)> {
     crd::default_definition(&mut crd);
     crd::prepare_create(&mut crd);
     let mut errors = Errors::default();
-    crd::validate_create(&crd, &mut errors);
+    crd::validate_create(&crd, Noted::default(), &mut errors);
     let cause = |error: &windlass_apiserver::field::Error| {
         (error.field.replace(SCHEMA, "$"), unnumbered(&error.message))
     };

@@ -105,7 +105,8 @@ fn run(case: &Value) -> Option<String> {
         types: schema::builtin(),
         root: schema::builtin().id(row["type"].as_str().unwrap()).unwrap(),
         dry_run: false,
-        noted: (kinds::hooks(&group, &kind).notes)(&request),
+        noted: kinds::hooks(&group, &kind).note(&kind, &request),
+        old: None,
         world: &known,
     };
     let (result, warnings) = write(request, case.get("old"), &row, &context);

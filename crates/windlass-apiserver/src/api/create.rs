@@ -107,7 +107,7 @@ impl Server {
                 crd::prepare_create(tree);
                 let mut errors = Errors::default();
                 meta::validate_create(tree, false, true, hooks.name, &mut errors);
-                crd::validate_create(tree, &mut errors);
+                crd::validate_create(tree, call.noted, &mut errors);
                 verdict(resource, tree, errors)?;
                 call.warnings.extend(crd::warnings(tree, None));
                 Ok(())

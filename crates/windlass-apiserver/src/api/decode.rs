@@ -8,6 +8,7 @@ use super::server::Call;
 use crate::codec::{self, Format, Parsed, Problems};
 use crate::field::{Errors, Path};
 use crate::json::{at, str_at};
+use crate::kinds::Noted;
 use crate::schema;
 use crate::status::{Result, Status};
 
@@ -215,10 +216,13 @@ pub(super) fn conform_or(
 }
 
 /// What the kind wants to know of an object before it is made canonical.
-pub(super) fn notes(resource: &Resource, value: &Value) -> bool {
+pub(super) fn notes(resource: &Resource, value: &Value) -> Noted {
     match &resource.flavor {
-        Flavor::Builtin { hooks, .. } => (hooks.notes)(value),
-        Flavor::Custom { .. } => false,
+        Flavor::Builtin { .. } if resource.is_definitions() => {
+            Noted { empty_roots: crate::crd::empty_roots(value), ..Noted::default() }
+        }
+        Flavor::Builtin { hooks, .. } => hooks.note(&resource.kind, value),
+        Flavor::Custom { .. } => Noted::default(),
     }
 }
 

@@ -23,6 +23,7 @@ use super::route::{self, Lost, Route, Target, Verb};
 use super::user::User;
 use super::webhooks::{Answered, Consulted, Question, Reply};
 use crate::codec::Format;
+use crate::kinds::Noted;
 use crate::status::{Result, Status};
 use crate::store::Store;
 
@@ -133,7 +134,7 @@ pub(super) struct Call<'a> {
     /// The name of what was created, for the audit record.
     pub name: String,
     /// What the hooks of the kind noted of the object before it was made canonical.
-    pub noted: bool,
+    pub noted: Noted,
     /// Whether webhooks are asked about it.
     pub hooked: bool,
     /// What webhooks have said.
@@ -158,7 +159,7 @@ impl Call<'_> {
             warnings: Vec::new(),
             waited: self.waited,
             name: target.name.clone(),
-            noted: false,
+            noted: Noted::default(),
             hooked: false,
             answered: &[],
             asking: Vec::new(),
@@ -469,7 +470,7 @@ impl Server {
             warnings: Vec::new(),
             waited,
             name: target.name.clone(),
-            noted: false,
+            noted: Noted::default(),
             hooked: true,
             answered,
             asking: Vec::new(),

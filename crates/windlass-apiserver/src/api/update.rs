@@ -164,7 +164,7 @@ impl Server {
                     crd::validate_status_update(tree, &mut errors);
                 } else {
                     crd::prepare_update(tree, old);
-                    crd::validate_update(tree, old, &mut errors);
+                    crd::validate_update(tree, old, call.noted, &mut errors);
                 }
                 verdict(resource, tree, errors)?;
                 if !status {

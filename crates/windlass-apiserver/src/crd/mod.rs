@@ -30,6 +30,7 @@ mod paths;
 mod pattern;
 mod props;
 mod prune;
+mod root;
 mod scale;
 mod structural;
 mod text;
@@ -57,6 +58,7 @@ pub use self::object::{
     default_definition, prepare_create, prepare_status_update, prepare_update, validate_create,
     validate_status_update, validate_update, warnings,
 };
+pub use self::root::empty_roots;
 pub use self::versions::version_order;
 
 /// A definition, ready to serve its kind.

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::props::Props;
-use super::{check_defaults, formats, keywords, paths, structural, text, webhook};
+use super::{check_defaults, formats, keywords, paths, root, structural, text, webhook};
 use crate::field::{Errors, Path};
 use crate::json::{at, object_entry, str_at};
-use crate::kinds;
+use crate::kinds::{self, Noted};
 
 /// Fills in what a definition leaves out: `names.singular`, `names.listKind`, `conversion`, `storedVersions`.
 pub fn default_definition(crd: &mut Value) {
@@ -87,7 +87,7 @@ fn versions(crd: &Value) -> &[Value] {
 }
 
 /// Checks a new definition. Of its metadata only the name is checked here.
-pub fn validate_create(crd: &Value, errors: &mut Errors) {
+pub fn validate_create(crd: &Value, noted: Noted, errors: &mut Errors) {
     let spec = &crd["spec"];
     let name = str_at(crd, &["metadata", "name"]);
     let at_name = Path::Root.child("metadata");
@@ -98,13 +98,14 @@ pub fn validate_create(crd: &Value, errors: &mut Errors) {
     if name != format!("{}.{}", str_at(spec, &["names", "plural"]), str_at(spec, &["group"])) {
         errors.invalid(&at_name, &name.into(), "must be spec.names.plural+\".\"+spec.group");
     }
-    validate_both(crd, None, errors);
+    validate_spec(spec, None, noted, &Path::Root.child("spec"), errors);
+    validate_rest(crd, None, errors);
 }
 
 /// Checks a changed definition.
-pub fn validate_update(crd: &Value, old: &Value, errors: &mut Errors) {
+pub fn validate_update(crd: &Value, old: &Value, noted: Noted, errors: &mut Errors) {
     let path = Path::Root.child("spec");
-    validate_spec(&crd["spec"], Some(old), &path, errors);
+    validate_spec(&crd["spec"], Some(old), noted, &path, errors);
     let names = path.child("names");
     let mut immutable = |path: &Path<'_>, keys: &[&str]| {
         let (new, old) = (str_at(&crd["spec"], keys), str_at(&old["spec"], keys));
@@ -125,11 +126,6 @@ pub fn validate_update(crd: &Value, old: &Value, errors: &mut Errors) {
 pub fn validate_status_update(crd: &Value, errors: &mut Errors) {
     let status = Path::Root.child("status");
     validate_names(&crd["status"]["acceptedNames"], &status.child("acceptedNames"), errors);
-}
-
-fn validate_both(crd: &Value, old: Option<&Value>, errors: &mut Errors) {
-    validate_spec(&crd["spec"], old, &Path::Root.child("spec"), errors);
-    validate_rest(crd, old, errors);
 }
 
 fn validate_rest(crd: &Value, old: Option<&Value>, errors: &mut Errors) {
@@ -245,7 +241,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mut Errors) {
+fn validate_spec(spec: &Value, old: Option<&Value>, noted: Noted, path: &Path<'_>, errors: &mut Errors) {
     let group = str_at(spec, &["group"]);
     let at_group = path.child("group");
     let faults = text::subdomain(group);
@@ -280,7 +276,8 @@ fn validate_spec(spec: &Value, old: Option<&Value>, path: &Path<'_>, errors: &mu
             // A schema that all versions share must do for those with a status as well.
             let status = any_status && (path_is_shared(path) || has_status(&versions[i]));
             let unchanged = old.is_some_and(|old| has_same_schema(old, &versions[i]));
-            validate_schema(&schema["openAPIV3Schema"], status, unchanged, path, errors);
+            let beside_status = status.then(|| noted.has_empty_root(i));
+            validate_schema(&schema["openAPIV3Schema"], beside_status, unchanged, path, errors);
         });
         subresources.each(versions, "subresources", path, &mut |value, path, _| {
             validate_subresources(value, path, errors);
@@ -432,51 +429,21 @@ fn validate_names(names: &Value, path: &Path<'_>, errors: &mut Errors) {
     check_list("categories", errors);
 }
 
-/// The keywords that may stand at the root of a schema whose status is split off.
-const ROOT_KEYWORDS: [&str; 22] = [
-    "description",
-    "type",
-    "format",
-    "title",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "multipleOf",
-    "required",
-    "items",
-    "properties",
-    "externalDocs",
-    "example",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
-];
-
-const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
-
-fn validate_schema(schema: &Value, has_status: bool, unchanged: bool, path: &Path<'_>, errors: &mut Errors) {
+/// `beside_status` is for a schema whose status is split off: whether it was sent with empty keywords at its root.
+fn validate_schema(
+    schema: &Value,
+    beside_status: Option<bool>,
+    unchanged: bool,
+    path: &Path<'_>,
+    errors: &mut Errors,
+) {
     if !schema.is_object() {
         return;
     }
     let props = Props::read(schema);
     let path = path.child("openAPIV3Schema");
-    if has_status {
-        if !props.ty.is_empty() && props.ty != "object" {
-            let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
-            errors.invalid(&path.child("type"), &props.ty.as_str().into(), detail);
-        } else if props.present.iter().any(|key| !ROOT_KEYWORDS.contains(&key.as_str())) {
-            let detail = "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum \
-                          MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items \
-                          Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are allowed at \
-                          the root of the schema if the status subresource is enabled";
-            errors.invalid(&path, &kinds::inner::shown(SCHEMA, schema), detail);
-        }
+    if let Some(empty) = beside_status {
+        root::check(schema, &props, empty, &path, errors);
     }
     if props.nullable {
         errors.forbidden(&path.child("nullable"), "nullable cannot be true at the root");

@@ -307,7 +307,7 @@ fn pod_template(spec: &Value, owner: &str, path: &Path<'_>, context: &Context<'_
             detail,
         );
     }
-    validate::template(template, &at, errors);
+    validate::template(template, context, &at, errors);
     let pod = at.child("spec");
     if text_at(template, &["spec", "restartPolicy"]) != "Always" {
         errors.not_supported(&pod.child("restartPolicy"), &template["spec"]["restartPolicy"], &["Always"]);

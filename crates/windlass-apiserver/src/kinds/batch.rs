@@ -15,7 +15,7 @@ use super::tree::{
     at, each, existing, fill, fill_zero, flag, get, int, is_zero, list, remove, restore, same, set, sub,
     text, text_at,
 };
-use super::{Hooks, inner, names};
+use super::{Context, Hooks, inner, names};
 use crate::field::{Errors, Path};
 
 /// The hooks of a batch kind.
@@ -36,17 +36,17 @@ const JOB: Hooks = Hooks {
         if !flag(&job["spec"], "manualSelector") {
             generate_selector(job);
         }
-        if context.noted {
+        if context.noted.own {
             take_template_labels(job);
         }
     },
-    validate_create: |job, _, errors| validate_job(job, None, errors),
+    validate_create: validate_job,
     rechecks: &[Check::Whole, Check::Update],
     warnings: |new, old| job_warnings(new, old, &["spec"]),
-    validate_update: |new, old, _, errors| {
-        validate_job(new, Some(old), errors);
+    validate_update: |new, old, context, errors| {
+        validate_job(new, context, errors);
         // The real server checks the spec a second time, and tells each fault twice.
-        validate_whole_spec(new, errors);
+        validate_whole_spec(new, context, errors);
         validate_job_update(new, old, errors);
     },
     validate_status: |new, _, _, errors| {
@@ -72,15 +72,15 @@ const CRON_JOB: Hooks = Hooks {
     },
     default: default_cron_job,
     generation: Generation::SPEC,
-    validate_create: |object, _, errors| {
-        validate_cron_job(object, None, errors);
+    validate_create: |object, context, errors| {
+        validate_cron_job(object, context, errors);
         let name = text_at(object, &["metadata", "name"]);
         if name.len() > 52 {
             let path = Path::Root.child("metadata");
             errors.invalid(&path.child("name"), &json!(name), "must be no more than 52 characters");
         }
     },
-    validate_update: |new, old, _, errors| validate_cron_job(new, Some(old), errors),
+    validate_update: |new, _, context, errors| validate_cron_job(new, context, errors),
     ..Hooks::NONE
 };
 
@@ -175,17 +175,17 @@ fn generate_selector(job: &mut Value) {
     }
 }
 
-fn validate_job(job: &Value, old: Option<&Value>, errors: &mut Errors) {
+fn validate_job(job: &Value, context: &Context<'_>, errors: &mut Errors) {
     if !flag(&job["spec"], "manualSelector") && get(&job["spec"], "selector").is_some() {
-        validate_generated_selector(job, old, errors);
+        validate_generated_selector(job, context.old, errors);
     }
-    validate_whole_spec(job, errors);
+    validate_whole_spec(job, context, errors);
     validate_hostname(job, errors);
 }
 
-fn validate_whole_spec(job: &Value, errors: &mut Errors) {
+fn validate_whole_spec(job: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&job["spec"], Path::Root.child("spec"));
-    validate_job_spec(spec, &path, errors);
+    validate_job_spec(spec, context, &path, errors);
     if get(spec, "selector").is_none() {
         errors.required(&path.child("selector"), "");
     }
@@ -250,7 +250,7 @@ fn validate_generated_selector(job: &Value, old: Option<&Value>, errors: &mut Er
     }
 }
 
-fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn validate_job_spec(spec: &Value, context: &Context<'_>, path: &Path<'_>, errors: &mut Errors) {
     let counts = [
         "parallelism",
         "completions",
@@ -295,7 +295,7 @@ fn validate_job_spec(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         None => &["Failed", "TerminatingOrFailed"],
     };
     one_of(spec, "podReplacementPolicy", replacements, path, errors);
-    validate::template(&spec["template"], &path.child("template"), errors);
+    validate::template(&spec["template"], context, &path.child("template"), errors);
     let policy = text_at(spec, &["template", "spec", "restartPolicy"]);
     let template = path.child("template");
     let pod = template.child("spec");
@@ -412,14 +412,14 @@ fn template_update(new: &Value, old: &Value, started: bool, path: &Path<'_>, err
     }
 }
 
-fn validate_cron_job(object: &Value, old: Option<&Value>, errors: &mut Errors) {
+fn validate_cron_job(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     let schedule = text(spec, "schedule");
     if required(spec, "schedule", "", &path, errors) {
         if let Some(fault) = cron::fault(schedule) {
             errors.invalid(&path.child("schedule"), &json!(schedule), &fault);
         }
-        let was_zoned = old.is_some_and(|old| text(&old["spec"], "schedule").contains("TZ"));
+        let was_zoned = context.old.is_some_and(|old| text(&old["spec"], "schedule").contains("TZ"));
         let detail = match (schedule.contains("TZ"), was_zoned, get(spec, "timeZone")) {
             (true, false, _) => Some("cannot use TZ or CRON_TZ in schedule, use timeZone field instead"),
             (true, true, Some(_)) => Some("cannot use both timeZone field and TZ or CRON_TZ in schedule"),
@@ -430,14 +430,14 @@ fn validate_cron_job(object: &Value, old: Option<&Value>, errors: &mut Errors) {
         }
     }
     not_negative(spec, &["startingDeadlineSeconds"], &path, errors);
-    let kept = old.is_some_and(|old| same(old["spec"].get("timeZone"), spec.get("timeZone")));
+    let kept = context.old.is_some_and(|old| same(old["spec"].get("timeZone"), spec.get("timeZone")));
     if let Some(zone) = get(spec, "timeZone").and_then(Value::as_str).filter(|_| !kept) {
         by_rule(zone, cron::zone_faults, &path.child("timeZone"), errors);
     }
     one_of(spec, "concurrencyPolicy", &["Allow", "Forbid", "Replace"], &path, errors);
     let template = path.child("jobTemplate");
     let (job, at) = (&spec["jobTemplate"]["spec"], template.child("spec"));
-    validate_job_spec(job, &at, errors);
+    validate_job_spec(job, context, &at, errors);
     if let Some(selector) = get(job, "selector") {
         errors.invalid(&at.child("selector"), selector, "`selector` will be auto-generated");
     }

@@ -45,7 +45,7 @@ impl Generation {
     /// Lets the generation grow if an update changed what it depends on.
     pub fn update(&self, new: &mut Value, old: &Value, context: &Context<'_>) {
         let changed = |path: &&str| !equal_at(context.types, context.root, path, new, old);
-        if self.grows_on.iter().any(changed) || (self.tells_empty && context.noted) {
+        if self.grows_on.iter().any(changed) || (self.tells_empty && context.noted.own) {
             let before = get(old, "metadata").and_then(|metadata| int(metadata, "generation"));
             set(sub(new, "metadata"), "generation", before.unwrap_or(0) + 1);
         }
@@ -54,7 +54,7 @@ impl Generation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Nothing;
+    use super::super::{Noted, Nothing};
     use super::*;
     use crate::schema;
     use serde_json::json;
@@ -80,7 +80,8 @@ mod tests {
             uid: "",
             extra: &extra,
             dry_run: false,
-            noted,
+            noted: Noted { own: noted, ..Noted::default() },
+            old: None,
             world: &Nothing,
         };
         let rule = Generation { tells_empty: true, ..Generation::SPEC };

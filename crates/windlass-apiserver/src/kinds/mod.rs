@@ -84,10 +84,31 @@ pub struct Context<'a> {
     pub extra: &'a BTreeMap<String, Vec<String>>,
     /// Whether nothing will be stored.
     pub dry_run: bool,
-    /// What [`Hooks::notes`] said of the object as it was sent.
-    pub noted: bool,
+    /// What was to be known of the object as it was sent.
+    pub noted: Noted,
+    /// What the object was before, where its checks look at it: at an update.
+    pub old: Option<&'a Value>,
     /// The other objects of the server.
     pub world: &'a dyn World,
+}
+
+/// What the canonical form of an object does not tell of it as it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Noted {
+    /// What [`Hooks::notes`] said.
+    pub own: bool,
+    /// Whether the spec of its pods has a list of groups that is there, but empty.
+    pub empty_groups: bool,
+    /// Of a definition, by index: the versions at the root of whose schemas there is a list or map that is empty and must
+    /// not be there at all beside a status.
+    pub empty_roots: u64,
+}
+
+impl Noted {
+    /// Whether a version of a definition has such a root.
+    pub fn has_empty_root(self, version: usize) -> bool {
+        version < 64 && self.empty_roots & (1 << version) != 0
+    }
 }
 
 /// The other objects of the server, as admission looks at them.
@@ -203,6 +224,12 @@ impl Hooks {
         warnings: |_, _| Vec::new(),
     };
 
+    /// What must be known of an object as it was sent.
+    pub fn note(&self, kind: &str, object: &Value) -> Noted {
+        let empty_groups = pod::features::spec_of(kind, object).is_some_and(pod::security::has_empty_groups);
+        Noted { own: (self.notes)(object), empty_groups, empty_roots: 0 }
+    }
+
     /// Makes a new object ready to be stored, or refuses it.
     ///
     /// Name, uid and creation time must be set already: some kinds read them.
@@ -233,7 +260,7 @@ impl Hooks {
         meta::keep_system_fields(new, old);
         let mut errors = Errors::default();
         self.check_metadata(self.rechecks, new, old, context, &mut errors);
-        (self.validate_update)(new, old, context, &mut errors);
+        (self.validate_update)(new, old, &Context { old: Some(old), ..*context }, &mut errors);
         context.verdict(new, errors)?;
         (self.canonicalize)(new);
         tree::forget_empty_lists(new);

@@ -240,6 +240,7 @@ impl Server {
             root,
             dry_run: call.query.get("dryRun").is_some(),
             noted: call.noted,
+            old: None,
             world: self,
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Admission, Judge, Operation};
 use crate::api::authorize::{Asked, Attributes};
 use crate::api::server::Ids;
-use crate::kinds::{Context, Nothing};
+use crate::kinds::{Context, Noted, Nothing};
 use crate::schema;
 use crate::status::Result;
 
@@ -59,7 +59,8 @@ pub(super) fn admit(
         uid: "",
         extra: &BTreeMap::new(),
         dry_run: false,
-        noted: false,
+        noted: Noted::default(),
+        old: None,
         world: &Nothing,
     };
     let operation = if old.is_none() { Operation::Create } else { Operation::Update };

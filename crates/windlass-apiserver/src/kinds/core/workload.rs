@@ -7,7 +7,7 @@ use crate::field::{Errors, Path};
 use crate::kinds::apps::replica_counts;
 use crate::kinds::check::not_negative;
 use crate::kinds::generation::Generation;
-use crate::kinds::pod::{annotations, defaults, security, status, update, validate, warnings};
+use crate::kinds::pod::{annotations, defaults, status, update, validate, warnings};
 use crate::kinds::tree::{each, existing, fill, get, is_zero, list, same, seconds, set, sub, text};
 use crate::kinds::{Context, Hooks, meta};
 
@@ -18,13 +18,7 @@ pub(super) const POD: Hooks = Hooks {
     prepare_create: prepare_pod,
     prepare_update: update::prepare,
     prepare_status: keep_qos_class,
-    notes: security::has_empty_groups,
-    validate_create: |pod, context, errors| {
-        validate::create(pod, errors);
-        if context.noted {
-            security::forbid_empty_groups(errors);
-        }
-    },
+    validate_create: validate::create,
     validate_update: update::validate,
     validate_status: |new, old, _, errors| status::validate(new, old, errors),
     forewarnings: annotations::app_armor_warnings,
@@ -42,12 +36,8 @@ pub(super) const POD_TEMPLATE: Hooks = Hooks {
     default: |object| defaults::template(object, "template"),
     generation: Generation { born: true, grows_on: &["/template"], ..Generation::NONE },
     warnings: |new, old| warnings::of_template(new, old, &["template"]),
-    validate_create: |object, _, errors| {
-        validate::template(&object["template"], &Path::Root.child("template"), errors);
-    },
-    validate_update: |new, _, _, errors| {
-        validate::template(&new["template"], &Path::Root.child("template"), errors);
-    },
+    validate_create: validate_pod_template,
+    validate_update: |new, _, context, errors| validate_pod_template(new, context, errors),
     ..Hooks::NONE
 };
 
@@ -147,6 +137,10 @@ fn default_replication_controller(object: &mut Value) {
     }
 }
 
+fn validate_pod_template(object: &Value, context: &Context<'_>, errors: &mut Errors) {
+    validate::template(&object["template"], context, &Path::Root.child("template"), errors);
+}
+
 fn validate_replication_controller(object: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (spec, path) = (&object["spec"], Path::Root.child("spec"));
     not_negative(spec, &["minReadySeconds"], &path, errors);
@@ -170,7 +164,7 @@ fn validate_replication_controller(object: &Value, context: &Context<'_>, errors
             detail,
         );
     }
-    validate::template(template, &at, errors);
+    validate::template(template, context, &at, errors);
     if text(&template["spec"], "restartPolicy") != "Always" {
         let policy = &template["spec"]["restartPolicy"];
         errors.not_supported(&at.child("spec").child("restartPolicy"), policy, &["Always"]);

@@ -17,10 +17,15 @@ fn place(kind: &str) -> Option<&'static str> {
     })
 }
 
+/// The spec of the pods of an object.
+pub(crate) fn spec_of<'a>(kind: &str, object: &'a Value) -> Option<&'a Value> {
+    object.pointer(place(kind)?)
+}
+
 /// Drops what no feature that is on knows.
 pub(crate) fn forget(kind: &str, object: &mut Value, old: Option<&Value>) {
     let Some(place) = place(kind) else { return };
-    let old = old.and_then(|old| old.pointer(place));
+    let old = old.and_then(|old| spec_of(kind, old));
     let Some(spec) = object.pointer_mut(place) else { return };
     for field in ["clusterTrustBundle", "podCertificate"] {
         if old.is_some_and(|old| projects(old, field)) {

@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::field::Path;
+use crate::kinds::Context;
 use crate::kinds::tree::{get, int, list, text};
 
 pub(crate) use resources::{container_resource_name, overcommits, overhead, resource_name, value_of};
@@ -44,16 +45,24 @@ struct Scene<'a> {
     host_users: bool,
     /// The names of the pod's claims of resources.
     claims: BTreeSet<&'a str>,
+    /// What volumes may be labelled by. The feature for more is off, so that only pods that had a way may get another.
+    label_policies: &'static [&'static str],
+    /// Whether there are groups, but none: of the canonical form it could not be told.
+    empty_groups: bool,
 }
 
 impl<'a> Scene<'a> {
-    fn of_pod(pod: &'a Value) -> Scene<'a> {
+    fn of_pod(pod: &'a Value, context: &Context<'_>) -> Scene<'a> {
         let metadata = &pod["metadata"];
         let is_mirror = annotations::is_mirror(metadata);
-        Scene { is_pod: true, name: text(metadata, "name"), is_mirror, ..Scene::of_template(&pod["spec"]) }
+        let name = text(metadata, "name");
+        Scene { is_pod: true, name, is_mirror, ..Scene::of_template(&pod["spec"], context) }
     }
 
-    fn of_template(spec: &'a Value) -> Scene<'a> {
+    fn of_template(spec: &'a Value, context: &Context<'_>) -> Scene<'a> {
+        let before = context.old.and_then(|old| features::spec_of(context.kind, old));
+        let had_policy =
+            before.is_some_and(|spec| spec.pointer("/securityContext/seLinuxChangePolicy").is_some());
         let claims = list(spec, "resourceClaims").iter().map(|claim| text(claim, "name"));
         Scene {
             is_pod: false,
@@ -63,6 +72,8 @@ impl<'a> Scene<'a> {
             restart_policy: text(spec, "restartPolicy"),
             host_users: get(spec, "hostUsers") != Some(&json!(false)),
             claims: claims.filter(|name| !name.is_empty()).collect(),
+            label_policies: if had_policy { &["MountOption", "Recursive"] } else { &["Recursive"] },
+            empty_groups: context.noted.empty_groups && context.subresource.is_empty(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::each_container;
+use super::{Scene, each_container};
 use crate::field::{Errors, Path};
 use crate::kinds::check::{by_rule, in_range, one_of};
 use crate::kinds::tree::{flag, get, int, is_zero, list, text};
@@ -22,7 +22,7 @@ fn ids(context: &Value, fields: &[&str], path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// Checks the security context of a pod.
-pub(super) fn pod(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn pod(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
     let path = path.child("securityContext");
     let nothing = json!({});
     let context = get(spec, "securityContext").unwrap_or(&nothing);
@@ -41,7 +41,7 @@ pub(super) fn pod(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
     }
     foreign(context, &path, errors);
     one_of(context, "supplementalGroupsPolicy", &["Merge", "Strict"], &path, errors);
-    one_of(context, "seLinuxChangePolicy", &["Recursive"], &path, errors);
+    one_of(context, "seLinuxChangePolicy", scene.label_policies, &path, errors);
 }
 
 /// What Windows and AppArmor are told.
@@ -288,12 +288,12 @@ pub(super) fn host_users(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 /// What a pod says of its operating system, and what that does not know.
-pub(super) fn operating_system(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(super) fn operating_system(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
     let Some(os) = get(spec, "os") else { return };
     match text(os, "name") {
         "" => errors.required(&path.child("os").child("name"), ""),
         "linux" => linux(spec, path, errors),
-        "windows" => windows(spec, path, errors),
+        "windows" => windows(spec, scene, path, errors),
         _ => errors.not_supported(&path.child("os"), &os["name"], &["linux", "windows"]),
     }
 }
@@ -311,19 +311,13 @@ fn linux(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
 
 const NOT_HERE: &str = "cannot be set for a windows pod";
 
-/// Whether a windows pod was sent with groups that are there, but empty: of its canonical form it could not be told.
-pub(crate) fn has_empty_groups(pod: &Value) -> bool {
-    let groups = pod.pointer("/spec/securityContext/supplementalGroups").and_then(Value::as_array);
-    groups.is_some_and(Vec::is_empty) && pod.pointer("/spec/os/name").is_some_and(|os| os == "windows")
+/// Whether the spec of a pod has groups that are there, but empty.
+pub(crate) fn has_empty_groups(spec: &Value) -> bool {
+    let groups = spec.pointer("/securityContext/supplementalGroups").and_then(Value::as_array);
+    groups.is_some_and(Vec::is_empty)
 }
 
-/// They are forbidden all the same.
-pub(crate) fn forbid_empty_groups(errors: &mut Errors) {
-    let path = Path::Root.child("spec");
-    errors.forbidden(&path.child("securityContext").child("supplementalGroups"), NOT_HERE);
-}
-
-fn windows(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
+fn windows(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
     const POD: [&str; 11] = [
         "appArmorProfile",
         "seLinuxOptions",
@@ -364,6 +358,7 @@ fn windows(spec: &Value, path: &Path<'_>, errors: &mut Errors) {
         let context = &spec["securityContext"];
         let present = match field {
             "sysctls" => !is_zero(context.get(field)),
+            "supplementalGroups" if scene.empty_groups => true,
             _ => get(context, field).is_some(),
         };
         if present {

@@ -63,7 +63,7 @@ fn keep_metadata(new: &mut Value, old: &Value) {
 
 /// Checks an update of a pod, or of one of its subresources.
 pub(crate) fn validate(new: &Value, old: &Value, context: &Context<'_>, errors: &mut Errors) {
-    validate::pod_spec_of(new, errors);
+    validate::pod_spec_of(new, context, errors);
     match context.subresource {
         "ephemeralcontainers" => only_added_ephemeral(new, old, errors),
         "resize" => resize::validate(new, old, errors),

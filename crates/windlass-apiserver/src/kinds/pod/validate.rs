@@ -9,8 +9,8 @@ use crate::kinds::tree::{flag, get, list, text};
 use crate::kinds::{Context, inner, meta, names};
 
 /// Checks a new pod.
-pub(crate) fn create(pod: &Value, errors: &mut Errors) {
-    pod_spec_of(pod, errors);
+pub(crate) fn create(pod: &Value, context: &Context<'_>, errors: &mut Errors) {
+    pod_spec_of(pod, context, errors);
     let (spec, path) = (&pod["spec"], Path::Root.child("spec"));
     if !list(spec, "ephemeralContainers").is_empty() {
         errors.forbidden(&path.child("ephemeralContainers"), "cannot be set on create");
@@ -23,11 +23,11 @@ pub(crate) fn create(pod: &Value, errors: &mut Errors) {
 }
 
 /// Checks annotations and spec of a pod, at its create and at each update.
-pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
+pub(super) fn pod_spec_of(pod: &Value, context: &Context<'_>, errors: &mut Errors) {
     let (pod_spec, path) = (&pod["spec"], Path::Root.child("spec"));
     let metadata = Path::Root.child("metadata");
     annotations::validate(&pod["metadata"], pod_spec, &metadata.child("annotations"), errors);
-    spec(pod_spec, &Scene::of_pod(pod), &path, errors);
+    spec(pod_spec, &Scene::of_pod(pod, context), &path, errors);
     for field in ["containers", "initContainers"] {
         for (index, container) in list(pod_spec, field).iter().enumerate() {
             containers::trimmed_image(container, &path.child(field).index(index), errors);
@@ -39,13 +39,13 @@ pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
 }
 
 /// Checks the pod template of a workload.
-pub(crate) fn template(template: &Value, path: &Path<'_>, errors: &mut Errors) {
+pub(crate) fn template(template: &Value, context: &Context<'_>, path: &Path<'_>, errors: &mut Errors) {
     let metadata = get(template, "metadata").unwrap_or(&Value::Null);
     let (pod_spec, at) = (&template["spec"], path.child("spec"));
     meta::labels(metadata, "labels", path, errors);
     meta::annotations(metadata, path, errors);
     annotations::validate(metadata, pod_spec, &path.child("annotations"), errors);
-    spec(pod_spec, &Scene::of_template(pod_spec), &at, errors);
+    spec(pod_spec, &Scene::of_template(pod_spec, context), &at, errors);
     annotations::agree(metadata, pod_spec, &at, errors);
     if !list(pod_spec, "ephemeralContainers").is_empty() {
         let detail = "ephemeral containers not allowed in pod template";
@@ -65,7 +65,7 @@ pub(crate) fn has_empty_labels(object: &Value) -> bool {
 pub(crate) fn shown_labels(labels: Option<&Value>, context: &Context<'_>) -> Value {
     match labels {
         Some(labels) => labels.clone(),
-        None if context.noted => json!({}),
+        None if context.noted.own => json!({}),
         None => Value::Null,
     }
 }
@@ -123,7 +123,7 @@ fn spec(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, errors);
     one_of(spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path, errors);
     meta::labels(spec, "nodeSelector", path, errors);
-    security::pod(spec, path, errors);
+    security::pod(spec, scene, path, errors);
     affinity::validate(spec, path, errors);
     dns_config(spec, path, errors);
     gates(spec, path, errors);
@@ -154,7 +154,7 @@ fn spec(spec: &Value, scene: &Scene<'_>, path: &Path<'_>, errors: &mut Errors) {
         _ => one_of(spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path, errors),
     }
     resources::overhead(spec, "overhead", path, errors);
-    security::operating_system(spec, path, errors);
+    security::operating_system(spec, scene, path, errors);
     each_container(spec, path, |container, at| {
         env::file_volumes(container, list(spec, "volumes"), at, errors);
     });
