@@ -75,22 +75,24 @@ pub(super) fn overlaps(spec: &Value, out: &mut Vec<String>) {
             ("secret", format!("Secret {:?}", text_at(volume, &["secret", "secretName"]))),
             ("downwardAPI", "DownwardAPI".to_owned()),
         ] {
-            clashes(name, &described, items(&volume[field], ""), out);
+            clashes(name, &described, &[], &items(&volume[field], ""), out);
         }
         let mut mapped = Vec::new();
         for source in list(&volume["projected"], "sources") {
             if source.as_object().is_some_and(|source| source.is_empty()) {
                 out.push(format!("volume {name:?} (Projected) has no sources provided"));
             }
-            mapped.extend(projected(source));
+            let own = projected(source);
+            clashes(name, "Projected", &mapped, &own, out);
+            mapped.extend(own);
         }
-        clashes(name, "Projected", mapped, out);
     }
 }
 
-fn clashes(volume: &str, described: &str, mapped: Vec<Mapped>, out: &mut Vec<String>) {
-    for (index, one) in mapped.iter().enumerate() {
-        for other in mapped[..index].iter().filter(|other| one.overlaps(other)) {
+/// Warns of files that get in the way of those before them.
+fn clashes(volume: &str, described: &str, before: &[Mapped], files: &[Mapped], out: &mut Vec<String>) {
+    for (index, one) in files.iter().enumerate() {
+        for other in before.iter().chain(&files[..index]).filter(|other| one.overlaps(other)) {
             out.push(format!(
                 "volume {volume:?} ({described}): overlapping paths: {} with {}",
                 one.shown(),
