@@ -9,7 +9,7 @@ use crate::field::{Errors, Path, Reason};
 
 /// What is known of the place of a node.
 #[derive(Clone, Default)]
-struct Place {
+struct Place<'p> {
     /// Why no default may be set here.
     no_defaults: Option<String>,
     /// Within `metadata`, `kind` or `apiVersion` of a resource.
@@ -25,6 +25,31 @@ struct Place {
     /// Whether a node above has rules, and why those of this node have no type to speak of, if they have none.
     has_rules: bool,
     undeclared: Option<&'static str>,
+    /// The schema that says of which type the node is for rules, if it is another: what stands in an object or a list has
+    /// the type of its elements, be it of `items` or of `additionalProperties`.
+    typed_by: Option<&'p Props>,
+}
+
+impl<'p> Place<'p> {
+    /// The place of an element of what a schema describes. Rules need to know of which type it is.
+    fn element(&self, holder: &'p Props, schema: &'p Props) -> Place<'p> {
+        let holder = self.typed_by.unwrap_or(holder);
+        let mut place = Place { typed_by: None, ..self.clone() };
+        if !place.has_rules || place.undeclared.is_some() {
+            return place;
+        }
+        match cel::element_of(holder) {
+            Some(element) => place.typed_by = Some(element).filter(|element| !std::ptr::eq(*element, schema)),
+            None => place.undeclared = Some(NO_ELEMENTS),
+        }
+        place
+    }
+
+    /// The place of a property of what a schema describes.
+    fn property(&self, name: &str) -> Place<'p> {
+        let typed_by = self.typed_by.and_then(|holder| cel::property_of(holder, name));
+        Place { typed_by, ..self.clone() }
+    }
 }
 
 /// Faults of the schema, and faults of rules, which are looked at only where the schema has none.
@@ -51,7 +76,7 @@ pub(super) fn check(
     found.estimates.check(path, errors);
 }
 
-fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place: &Place) -> Found {
+fn node<'p>(props: &'p Props, path: &Path<'_>, is_root: bool, is_resource: bool, place: &Place<'p>) -> Found {
     let mut found = Found::default();
     check_supported(props, path, place, &mut found.schema);
     if props.unique_items {
@@ -59,7 +84,7 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
         found.schema.forbidden(&path.child("uniqueItems"), detail);
     }
     let has_rules = place.has_rules || !props.rules.is_empty();
-    let is_unknown = has_rules && !props.ty.is_empty() && !TYPES.contains(&props.ty.as_str());
+    let is_unknown = has_rules && !cel::is_declared(place.typed_by.unwrap_or(props));
     let here =
         Place { has_rules, undeclared: place.undeclared.or(is_unknown.then_some(NO_TYPE)), ..place.clone() };
     below(props, path, is_root, &here, &mut found);
@@ -70,7 +95,7 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
         check_rule(props, rule, &rules.index(i), &mut found.schema);
     }
     let runs = !props.rules.is_empty() && found.schema.is_empty() && place.compile;
-    if let Some(why) = place.undeclared.filter(|_| runs) {
+    if let Some(why) = here.undeclared.filter(|_| runs) {
         found.rules.push(Reason::Internal, &rules, format!("Internal error: {why}"));
     } else if runs {
         let site = cel::Site {
@@ -80,7 +105,13 @@ fn node(props: &Props, path: &Path<'_>, is_root: bool, is_resource: bool, place:
             cardinality: place.cardinality,
             unchanged: place.unchanged,
         };
-        cel::check_rules(props, &site, &mut found.estimates, &mut found.rules);
+        cel::check_rules(
+            &props.rules,
+            place.typed_by.unwrap_or(props),
+            &site,
+            &mut found.estimates,
+            &mut found.rules,
+        );
     }
     found
 }
@@ -92,7 +123,7 @@ const NO_ELEMENTS: &str = "failed to convert to declType for CEL validation rule
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-fn check_supported(props: &Props, path: &Path<'_>, place: &Place, errors: &mut Errors) {
+fn check_supported(props: &Props, path: &Path<'_>, place: &Place<'_>, errors: &mut Errors) {
     if !props.ty.is_empty() && !TYPES.contains(&props.ty.as_str()) {
         errors.not_supported(&path.child("type"), &props.ty.as_str().into(), &TYPES);
     }
@@ -115,7 +146,7 @@ fn check_supported(props: &Props, path: &Path<'_>, place: &Place, errors: &mut E
     }
 }
 
-fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &mut Found) {
+fn below<'p>(props: &'p Props, path: &Path<'_>, is_root: bool, place: &Place<'p>, found: &mut Found) {
     let mut add = |mut other: Found| {
         found.schema.0.append(&mut other.schema.0);
         found.rules.0.append(&mut other.rules.0);
@@ -126,8 +157,6 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
         cardinality: place.cardinality.zip(most).map(|(above, most)| above.saturating_mul(most)),
         ..place.clone()
     };
-    let is_scalar = matches!(props.ty.as_str(), "boolean" | "integer" | "number" | "string");
-    let lost = (is_scalar && place.has_rules).then_some(NO_ELEMENTS);
     let at = path.child("additionalProperties");
     if !props.properties.is_empty() && !matches!(props.additional, None | Some(Additional::Bool(true))) {
         let mut both = Found::default();
@@ -135,7 +164,7 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
         add(both);
     }
     if let Some(schema) = props.additional_schema() {
-        let mut place = Place { undeclared: place.undeclared.or(lost), ..place.clone() };
+        let mut place = place.element(props, schema);
         if place.inside_meta {
             place.no_defaults = Some("inside additionalProperties applying to object metadata".into());
         }
@@ -143,7 +172,7 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
     }
     let properties = path.child("properties");
     for (name, schema) in &props.properties {
-        let mut place = place.clone();
+        let mut place = place.property(name);
         if (is_root || props.embedded) && matches!(name.as_str(), "metadata" | "kind" | "apiVersion") {
             place.inside_meta = true;
             if is_root {
@@ -166,13 +195,13 @@ fn below(props: &Props, path: &Path<'_>, is_root: bool, place: &Place, found: &m
     for (name, schema) in &props.definitions {
         add(node(schema, &definitions.key(name), false, false, &nested));
     }
-    let mut place = Place { undeclared: place.undeclared.or(lost), ..place.clone() };
+    let mut place = place.clone();
     if !props.is_list("map") && place.uncorrelatable.is_none() {
         place.uncorrelatable = Some(path.to_string());
     }
     let items = path.child("items");
     if let Some(schema) = &props.items {
-        add(node(schema, &items, false, schema.embedded, &place));
+        add(node(schema, &items, false, schema.embedded, &place.element(props, schema)));
     }
     for (i, schema) in props.items_list.iter().enumerate() {
         add(node(schema, &items.index(i), false, false, &place));

@@ -139,6 +139,28 @@ impl Decl {
     }
 }
 
+/// Whether a schema says of which type something is.
+pub(in crate::crd) fn is_declared(props: &Props) -> bool {
+    Decl::of(props, false, "").is_some()
+}
+
+/// What says of which type the elements are of what a schema describes; `None` if that has none.
+pub(in crate::crd) fn element_of(props: &Props) -> Option<&Props> {
+    match props.ty.as_str() {
+        _ if props.int_or_string => None,
+        "array" => props.items.as_deref(),
+        "object" => props.additional_schema(),
+        _ => None,
+    }
+}
+
+/// What says of which type a property is, if rules see it at all.
+pub(in crate::crd) fn property_of<'p>(props: &'p Props, name: &str) -> Option<&'p Props> {
+    let is_object = props.ty == "object" && !props.int_or_string && props.additional_schema().is_none();
+    let seen = |schema: &&Props| escape::escape(name).is_some() && is_declared(schema);
+    props.properties.get(name).filter(|_| is_object).filter(seen)
+}
+
 /// Whether the schema itself says all that is given for objects with `apiVersion` and `kind`.
 fn names_itself(props: &Props) -> bool {
     let is = |props: &Props, name: &str, ty: &str| props.properties.get(name).is_some_and(|p| p.ty == ty);

@@ -57,6 +57,7 @@ use super::{paths, text};
 use crate::field::{Error, Errors, Path, Reason};
 
 pub(crate) use self::authorizer::{Asked, Authorizer, Part, Who};
+pub(super) use self::decl::{element_of, is_declared, property_of};
 pub(crate) use self::environment::{
     Answer, Environment, Evaluator, Expression, Given, NOT_MADE, OutOfBudget, Returns,
 };
@@ -166,17 +167,18 @@ pub(super) struct Site<'a> {
     pub unchanged: bool,
 }
 
-/// Compiles the rules of one node and reports what is wrong with them.
-pub(super) fn check_rules(props: &Props, site: &Site<'_>, estimates: &mut Estimates, errors: &mut Errors) {
-    let Some(own) = Decl::of(props, site.is_resource, SELF_TYPE) else {
-        let message = "Internal error: internal error: failed to construct type information for \
-                       x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
-        errors.push(Reason::Internal, site.path, message);
-        return;
-    };
+/// Compiles the rules of one node, which is of the type that `typed_by` describes, and reports what is wrong with them.
+pub(super) fn check_rules(
+    rules: &[Rule],
+    typed_by: &Props,
+    site: &Site<'_>,
+    estimates: &mut Estimates,
+    errors: &mut Errors,
+) {
+    let Some(own) = Decl::of(typed_by, site.is_resource, SELF_TYPE) else { return };
     let own = Arc::new(own);
     let cardinality = site.cardinality.unwrap_or_else(|| own.cardinality_max());
-    for (i, rule) in props.rules.iter().enumerate().filter(|(_, rule)| !rule.rule.trim().is_empty()) {
+    for (i, rule) in rules.iter().enumerate().filter(|(_, rule)| !rule.rule.trim().is_empty()) {
         let at = site.path.index(i);
         let shown = text::json(&go_rule(rule));
         let outcome = compile(rule, &own);
@@ -309,10 +311,12 @@ impl Rules {
                 });
             }
         }
-        if let Some(items) = &props.items {
+        // What has no elements of a kind never comes to their rules.
+        if let Some(items) = props.items.as_deref().filter(|_| matches!(props.ty.as_str(), "" | "array")) {
             out.items = Rules::compile(items, items.embedded)?.map(Box::new);
         }
-        if let Some(schema) = props.additional_schema() {
+        let is_map = matches!(props.ty.as_str(), "" | "object");
+        if let Some(schema) = props.additional_schema().filter(|_| is_map) {
             out.additional = Rules::compile(schema, schema.embedded)?.map(Box::new);
         }
         for (name, schema) in &props.properties {
