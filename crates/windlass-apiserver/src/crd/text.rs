@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-/// A number as Go's `%v` prints a float64: no fraction when there is none.
+/// A number as Go's `%v` prints a float64: no fraction when there is none, and an exponent from a million on.
 pub(crate) fn float(number: f64) -> String {
-    if number != 0.0 && !(1e-4..1e21).contains(&number.abs()) {
+    if number != 0.0 && !(1e-4..1e6).contains(&number.abs()) {
         let text = format!("{number:e}");
         let (mantissa, exponent) = text.split_once('e').expect("`e` notation has an exponent");
         let (sign, digits) = match exponent.strip_prefix('-') {
@@ -101,6 +101,8 @@ mod tests {
     fn floats_print_as_go_prints_them() {
         assert_eq!(float(1.0), "1");
         assert_eq!(float(1.5), "1.5");
+        assert_eq!(float(999_999.5), "999999.5");
+        assert_eq!(float(1_234_567.5), "1.2345675e+06");
         assert_eq!(float(1e21), "1e+21");
         assert_eq!(float(1.5e-7), "1.5e-07");
         assert_eq!(float(-2.5e30), "-2.5e+30");
