@@ -3,6 +3,7 @@
 mod access;
 mod basics;
 mod custom;
+mod expressions;
 mod gates;
 mod hostile;
 mod relays;

@@ -83,7 +83,7 @@ pub fn parse(text: &str, precision: Precision) -> Result<Timestamp, Error> {
 }
 
 /// Reads a time: seconds since 1970, and nanoseconds after them.
-fn read(text: &str, precision: Precision) -> Result<(i64, i32), Error> {
+pub fn read(text: &str, precision: Precision) -> Result<(i64, i32), Error> {
     let mut reader = Reader { text, rest: text, layout: precision.layout() };
     let year = reader.number("2006", 4, 4)?;
     reader.literal('-')?;

@@ -25,6 +25,9 @@ pub(super) fn by_indices<'a>(name: &str, target: &Val<'a>, args: &[Val<'a>]) -> 
             () if *from >= length() => Some(Ok(Val::Int(-1))),
             () => None,
         },
+        ("flatten", _, [Val::Int(depth)]) if *depth < 0 => {
+            Some(Err(Fault::other("level must be non-negative")))
+        }
         ("slice", _, [Val::Int(start), Val::Int(end)]) => {
             let fault = match () {
                 () if *start < 0 || *end < 0 => "negative indexes not supported".to_owned(),

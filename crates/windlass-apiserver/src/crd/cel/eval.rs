@@ -14,7 +14,9 @@ use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValu
 use super::authorizer::Authorizer;
 use super::environment::REQUEST_RESOURCE;
 use super::functions;
+use super::macros::SORT_BY_KEYS;
 use super::made::Made;
+use super::traits;
 use super::value::{Fault, Result, Text, Val};
 use crate::crd::pattern::Pattern;
 
@@ -167,7 +169,7 @@ impl<'m> Machine<'m> {
                     (operators::NOT_STRICTLY_FALSE, [inner]) => {
                         self.charge(1)?;
                         match self.eval(inner, scope) {
-                            Err(Fault::Cost) => Err(Fault::Cost),
+                            Err(fault) if fault.is_final() => Err(fault),
                             result => Ok(Val::Bool(!matches!(result, Ok(Val::Bool(false))))),
                         }
                     }
@@ -191,7 +193,9 @@ impl<'m> Machine<'m> {
                             (Some(Val::Optional(Some(inner))), "orValue") => Ok((*inner).clone()),
                             (Some(found @ Val::Optional(Some(_))), _) => Ok(found),
                             (Some(Val::Optional(None)), _) => self.eval(other, scope),
-                            _ => Err(Fault::NoOverload),
+                            // What is no optional is itself.
+                            (Some(value), _) => Ok(value),
+                            (None, _) => Err(Fault::NoOverload),
                         }
                     }
                     (name @ (operators::INDEX | operators::OPT_INDEX), [of, key]) => {
@@ -249,11 +253,11 @@ impl<'m> Machine<'m> {
             Err(fault) => Err(fault),
         };
         let left = bool_of(self.eval(left, scope));
-        if left == Ok(decides) || left == Err(Fault::Cost) {
+        if left == Ok(decides) || left.as_ref().is_err_and(Fault::is_final) {
             return left.map(Val::Bool);
         }
         match (left, bool_of(self.eval(right, scope))) {
-            (_, Err(Fault::Cost)) => Err(Fault::Cost),
+            (_, Err(fault)) if fault.is_final() => Err(fault),
             (_, Ok(value)) if value == decides => Ok(Val::Bool(decides)),
             (Err(fault), _) | (Ok(_), Err(fault)) => Err(fault),
             (Ok(_), Ok(value)) => Ok(Val::Bool(value)),
@@ -263,8 +267,18 @@ impl<'m> Machine<'m> {
     fn comprehend<'a>(&self, loop_: &'a ComprehensionExpr, scope: &Scope<'_, 'a>) -> Result<Val<'a>> {
         let range = self.eval(&loop_.iter_range, scope)?;
         let is_map = range.type_name() == "map";
+        if !is_map && range.type_name() != "list" {
+            return Err(Fault::other(format!("got '{}', expected iterable type", traits::go_type(&range))));
+        }
         let items = if is_map { range.keys()? } else { range.elements()? };
-        let result = Scope::with(scope, &loop_.accu_var, self.eval(&loop_.accu_init, scope)?);
+        let begin = self.eval(&loop_.accu_init, scope).map_err(|fault| match &loop_.result.expr {
+            // `sortBy` names the list first, and then sorts it by keys that are of no list.
+            Expr::Call(call) if call.func_name == SORT_BY_KEYS => {
+                functions::broken(fault, self.overload(loop_.result.id), 1)
+            }
+            _ => fault,
+        })?;
+        let result = Scope::with(scope, &loop_.accu_var, begin);
         for (i, item) in items.into_iter().enumerate() {
             self.work(1)?;
             if !matches!(self.eval(&loop_.loop_cond, &result)?, Val::Bool(true)) {

@@ -8,7 +8,7 @@ use windlass_core::duration;
 
 use super::eval::{Machine, Scope, order};
 use super::value::{Fault, Result, Text, Val};
-use super::{bounds, library, macros, spent};
+use super::{address, bounds, format, library, macros, semver, spent, traits};
 use crate::crd::text;
 
 /// Names that qualify functions: `sets.contains(a, b)`.
@@ -36,10 +36,6 @@ pub(super) fn call<'a>(
         }
         _ => None,
     });
-    let target = match (&call.target, namespace) {
-        (Some(target), None) => Some(machine.eval(target, scope)?),
-        _ => None,
-    };
     // cel-go does not look at what cannot be found in nothing.
     if name == operators::IN
         && let [_, IdedExpr { expr: Expr::List(list), .. }] = call.args.as_slice()
@@ -47,42 +43,78 @@ pub(super) fn call<'a>(
     {
         return Ok(Val::Bool(false));
     }
-    let args: Vec<Val<'a>> = call.args.iter().map(|arg| machine.eval(arg, scope)).collect::<Result<_>>()?;
+    let overload = machine.overload(id);
+    let target = call.target.as_deref().filter(|_| namespace.is_none());
+    // All of them are looked at, whether one fails or not; but what is final is told first.
+    let mut failed = None;
+    let mut values = Vec::with_capacity(call.args.len() + 1);
+    for (i, part) in target.into_iter().chain(&call.args).enumerate() {
+        match machine.eval(part, scope).map_err(|fault| broken(fault, overload, i)) {
+            Ok(value) => values.push(value),
+            Err(fault) if fault.is_final() => return Err(fault),
+            Err(fault) => failed = failed.or(Some(fault)),
+        }
+    }
+    if let Some(fault) = failed {
+        return Err(fault);
+    }
+    let args = values.split_off(usize::from(target.is_some()));
+    let target = values.pop();
     let value = apply(machine, namespace, name, target.as_ref(), &args)
-        .map_err(|fault| named(fault, name, target.iter().chain(&args)))?;
+        .map_err(|fault| without_value(fault, call, namespace, overload, target.as_ref(), &args))?;
     let qualified = namespace.map(|namespace| format!("{namespace}.{name}"));
     let args: Vec<Val<'a>> = target.into_iter().chain(args).collect();
-    let overload = machine.overload(id);
     machine.charge(spent::call(qualified.as_deref().unwrap_or(name), overload, &args, &value))?;
     Ok(value)
 }
 
-/// A function of the library that does not take what it was given is named with it. Those of the language are not.
-fn named<'v, 'a: 'v>(fault: Fault, name: &str, args: impl Iterator<Item = &'v Val<'a>>) -> Fault {
-    const LANGUAGE: [&str; 16] = [
-        "size",
-        "contains",
-        "startsWith",
-        "endsWith",
-        "matches",
-        "int",
-        "uint",
-        "double",
-        "string",
-        "bytes",
-        "bool",
-        "duration",
-        "timestamp",
-        "type",
-        "dyn",
-        "hasValue",
-    ];
-    let is_library = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !LANGUAGE.contains(&name);
-    if fault != Fault::NoOverload || !is_library || name.starts_with("get") {
+/// What is said of a call that has no value.
+fn without_value<'a>(
+    fault: Fault,
+    call: &CallExpr,
+    namespace: Option<&str>,
+    overload: &str,
+    target: Option<&Val<'a>>,
+    args: &[Val<'a>],
+) -> Fault {
+    match (overload, target, args) {
+        // The real server counts the cost of these calls by arguments that they have just refused, and gives up.
+        ("list_distinct", Some(target), []) if target.elements().is_err() => {
+            let method = if matches!(target, Val::Bool(_) | Val::Null) { "Add" } else { "Contains" };
+            let ty = traits::go_type(target);
+            return Fault::Broken(format!(
+                "interface conversion: {ty} is not traits.Lister: missing method {method}"
+            ));
+        }
+        ("list_flatten_int", _, [depth]) if !matches!(depth, Val::Int(_)) => {
+            let ty = traits::go_type(depth);
+            return Fault::Broken(format!("interface conversion: ref.Val is {ty}, not types.Int"));
+        }
+        _ => {}
+    }
+    if fault != Fault::NoOverload {
         return fault;
     }
-    let types: Vec<&str> = args.map(Val::type_name).collect();
-    Fault::other(format!("no such overload: {name}({})", types.join(", ")))
+    let by_constant = matches!(call.args.as_slice(), [IdedExpr { expr: Expr::Literal(_), .. }, ..]);
+    let all: Vec<Val<'a>> = target.into_iter().chain(args).cloned().collect();
+    traits::refused(&call.func_name, namespace, by_constant, &all)
+}
+
+/// What an argument without a value does to a call: where the real server counts the cost by a list or a number that is
+/// not there, it gives up.
+pub(super) fn broken(fault: Fault, overload: &str, arg: usize) -> Fault {
+    const NO_LIST: &str = "interface conversion: *types.Err is not traits.Lister: missing method Add";
+    const NO_NUMBER: &str = "interface conversion: ref.Val is *types.Err, not types.Int";
+    let counts = match arg {
+        0 => overload == "list_distinct" || overload.ends_with("_sort"),
+        _ => overload.ends_with("_sortByAssociatedKeys"),
+    };
+    match () {
+        () if fault.is_final() => fault,
+        () if counts => Fault::Broken(NO_LIST.to_owned()),
+        () if arg == 1 && overload == "list_flatten_int" => Fault::Broken(NO_NUMBER.to_owned()),
+        () => fault,
+    }
 }
 
 fn apply<'a>(
@@ -92,6 +124,10 @@ fn apply<'a>(
     target: Option<&Val<'a>>,
     args: &[Val<'a>],
 ) -> Result<Val<'a>> {
+    let all: Vec<&Val<'a>> = target.into_iter().chain(args).collect();
+    if !traits::takes(name, namespace, target.is_some(), &all) {
+        return Err(Fault::NoOverload);
+    }
     let own = match (namespace, target) {
         (Some("optional"), _) => optional(name, args),
         (Some("format"), _) if name == "named" => {
@@ -117,7 +153,9 @@ fn apply<'a>(
         },
         (Some(_), _) => None,
         (None, Some(target)) => method(machine, name, target, args),
-        (None, None) => operator(machine, name, args).or_else(|| convert(name, args)),
+        (None, None) => {
+            operator(machine, name, args).or_else(|| convert(name, args)).or_else(|| semver::call(name, args))
+        }
     };
     if let Some(value) = own {
         return value;
@@ -215,10 +253,14 @@ fn checked(value: Option<Val<'_>>) -> Result<Val<'_>> {
     value.ok_or_else(|| Fault::other("integer overflow"))
 }
 
+fn unsigned<'a>(value: Option<u64>) -> Result<Val<'a>> {
+    value.map(Val::UInt).ok_or_else(|| Fault::other("unsigned integer overflow"))
+}
+
 fn add<'a>(machine: &Machine<'_>, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
     match (a, b) {
         (Val::Int(a), Val::Int(b)) => checked(a.checked_add(*b).map(Val::Int)),
-        (Val::UInt(a), Val::UInt(b)) => checked(a.checked_add(*b).map(Val::UInt)),
+        (Val::UInt(a), Val::UInt(b)) => unsigned(a.checked_add(*b)),
         (Val::Double(a), Val::Double(b)) => Ok(Val::Double(a + b)),
         (Val::Text(a), Val::Text(b)) => {
             machine.affords((a.len() + b.len()) / 10)?;
@@ -276,7 +318,19 @@ fn same_keys<'a>(a: &Val<'a>, b: &Val<'a>, keys: &[String]) -> Result<bool> {
 }
 
 fn foreign<'a>(result: std::result::Result<cel::Value, cel::ExecutionError>) -> Result<Val<'a>> {
-    result.map(Val::from_library).map_err(|_| Fault::NoOverload)
+    let overflow = |error| match error {
+        cel::ExecutionError::Overflow(..) => Fault::other("timestamp overflow"),
+        _ => Fault::NoOverload,
+    };
+    match result.map_err(overflow)? {
+        cel::Value::Duration(duration) if duration.num_nanoseconds().is_none() => {
+            Err(Fault::other("integer overflow"))
+        }
+        cel::Value::Timestamp(time) if !library::TIMES.contains(&time.timestamp()) => {
+            Err(Fault::other("timestamp overflow"))
+        }
+        value => Ok(Val::from_library(value)),
+    }
 }
 
 fn arithmetic<'a>(name: &str, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
@@ -292,8 +346,8 @@ fn arithmetic<'a>(name: &str, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>> {
         }
         (operators::DIVIDE, Val::Int(a), Val::Int(b)) => checked(a.checked_div(*b).map(Val::Int)),
         (operators::MODULO, Val::Int(a), Val::Int(b)) => checked(a.checked_rem(*b).map(Val::Int)),
-        (operators::SUBSTRACT, Val::UInt(a), Val::UInt(b)) => checked(a.checked_sub(*b).map(Val::UInt)),
-        (operators::MULTIPLY, Val::UInt(a), Val::UInt(b)) => checked(a.checked_mul(*b).map(Val::UInt)),
+        (operators::SUBSTRACT, Val::UInt(a), Val::UInt(b)) => unsigned(a.checked_sub(*b)),
+        (operators::MULTIPLY, Val::UInt(a), Val::UInt(b)) => unsigned(a.checked_mul(*b)),
         (operators::DIVIDE, Val::UInt(a), Val::UInt(b)) => Ok(Val::UInt(a / b)),
         (operators::MODULO, Val::UInt(a), Val::UInt(b)) => Ok(Val::UInt(a % b)),
         (operators::SUBSTRACT, Val::Double(a), Val::Double(b)) => Ok(Val::Double(a - b)),
@@ -326,6 +380,8 @@ fn key_text(key: &Val<'_>) -> String {
         Val::Text(text) => text.to_string(),
         Val::Int(value) => value.to_string(),
         Val::UInt(value) => value.to_string(),
+        Val::Double(value) => text::float(*value),
+        Val::Bool(value) => value.to_string(),
         _ => String::new(),
     }
 }
@@ -407,6 +463,11 @@ fn method<'a>(
                 _ => Err(Fault::NoOverload),
             }
         }
+        // Hours and days are those of UTC, whatever offset the time is written with.
+        (_, Val::Foreign(cel::Value::Timestamp(time)), []) if name.starts_with("get") => {
+            let time = Val::Foreign(cel::Value::Timestamp(time.to_utc().fixed_offset()));
+            library::call(None, name, Some(&time), args)
+        }
         (macros::SORT_BY_KEYS, _, [keys]) => sort_by(target, keys),
         ("size", _, []) => size(machine, target),
         ("contains", Val::Text(text), [Val::Text(part)]) => {
@@ -415,6 +476,7 @@ fn method<'a>(
         ("startsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.starts_with(&**part))),
         ("endsWith", Val::Text(text), [Val::Text(part)]) => Ok(Val::Bool(text.ends_with(&**part))),
         ("matches", Val::Text(text), [Val::Text(pattern)]) => matches(machine, text, pattern),
+        ("contains" | "startsWith" | "endsWith" | "matches", _, _) => Err(Fault::NoOverload),
         ("replace", Val::Text(text), [Val::Text(_), Val::Text(with), ..]) => {
             // The library would build the result first; it may be as large as the product of the two.
             if let Err(fault) = machine.affords((text.len() + 1).saturating_mul(with.len()) / 10) {
@@ -430,6 +492,10 @@ fn method<'a>(
             return None;
         }
         ("format", Val::Text(text), _) => {
+            let values = args.first().map_or(Ok(Vec::new()), Val::elements);
+            if let Err(fault) = values.and_then(|values| format::check(text, &values)) {
+                return Some(Err(fault));
+            }
             // A precision of many digits would make a string of as many zeros.
             let digits = text.split('.').any(|part| part.bytes().take_while(u8::is_ascii_digit).count() > 3);
             return digits.then(|| Err(Fault::other("precision is too large")));
@@ -454,6 +520,9 @@ fn matches<'a>(machine: &Machine<'_>, text: &Text<'a>, pattern: &str) -> Result<
     }
 }
 
+/// What no number of 64 bits with a sign reaches.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -474,24 +543,33 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
         ("int", Val::Int(_)) | ("uint", Val::UInt(_)) | ("double", Val::Double(_)) => Ok(arg.clone()),
         ("string", Val::Text(_)) | ("bytes", Val::Bytes(_)) | ("bool", Val::Bool(_)) => Ok(arg.clone()),
         ("int", Val::UInt(value)) => i64::try_from(*value).map(Val::Int).map_err(|_| range()),
-        ("int", Val::Double(value)) if value.abs() < 9.2e18 => Ok(Val::Int(*value as i64)),
-        ("int", Val::Double(_)) | ("uint", Val::Double(_)) => match (name, arg) {
-            ("uint", Val::Double(value)) if (0.0..1.8e19).contains(value) => Ok(Val::UInt(*value as u64)),
-            _ => Err(range()),
-        },
+        ("int", Val::Double(value)) if value.abs() < TWO_TO_63 => Ok(Val::Int(*value as i64)),
+        ("uint", Val::Double(value)) if (0.0..2.0 * TWO_TO_63).contains(value) => {
+            Ok(Val::UInt(*value as u64))
+        }
+        ("int" | "uint", Val::Double(_)) => Err(range()),
         ("int", Val::Foreign(cel::Value::Duration(duration))) => {
             duration.num_nanoseconds().map(Val::Int).ok_or_else(range)
         }
         ("int", Val::Foreign(cel::Value::Timestamp(time))) => Ok(Val::Int(time.timestamp())),
         ("int", Val::Text(text)) => text.parse().map(Val::Int).map_err(|_| parse("int")),
         ("uint", Val::Int(value)) => u64::try_from(*value).map(Val::UInt).map_err(|_| range()),
+        ("uint", Val::Text(text)) if text.starts_with('+') => Err(parse("uint")),
         ("uint", Val::Text(text)) => text.parse().map(Val::UInt).map_err(|_| parse("uint")),
         ("double", Val::Int(value)) => Ok(Val::Double(*value as f64)),
         ("double", Val::UInt(value)) => Ok(Val::Double(*value as f64)),
-        ("double", Val::Text(text)) => text.parse().map(Val::Double).map_err(|_| parse("double")),
+        ("double", Val::Text(text)) => match text.parse::<f64>() {
+            // Go does not take what is too large for infinite, nor a sign before what is no number.
+            Ok(value) if value.is_infinite() && text.contains(|c: char| c.is_ascii_digit()) => {
+                Err(parse("double"))
+            }
+            Ok(value) if value.is_nan() && text.len() > 3 => Err(parse("double")),
+            Ok(value) => Ok(Val::Double(value)),
+            Err(_) => Err(parse("double")),
+        },
         ("bool", Val::Text(text)) => match &**text {
-            "true" | "TRUE" | "True" | "t" | "1" => Ok(Val::Bool(true)),
-            "false" | "FALSE" | "False" | "f" | "0" => Ok(Val::Bool(false)),
+            "true" | "TRUE" | "True" | "t" | "T" | "1" => Ok(Val::Bool(true)),
+            "false" | "FALSE" | "False" | "f" | "F" | "0" => Ok(Val::Bool(false)),
             _ => Err(parse("bool")),
         },
         ("string", Val::Int(value)) => Ok(Val::text(value.to_string())),
@@ -503,24 +581,30 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             Err(_) => Err(Fault::other("invalid UTF-8 in bytes, cannot convert to string")),
         },
         ("string", Val::Foreign(cel::Value::Duration(duration))) => {
+            // In two parts, as Go has it, or it would be rounded otherwise.
             let nanos = duration.num_nanoseconds().unwrap_or_default();
-            let seconds = nanos as f64 / 1e9;
+            let seconds = (nanos / 1_000_000_000) as f64 + (nanos % 1_000_000_000) as f64 / 1e9;
             Ok(Val::text(format!("{seconds}s")))
         }
         ("string", Val::Foreign(cel::Value::Timestamp(time))) => {
-            // The library would write the offset in figures.
+            // The library would write the offset in figures where there is none.
             let nanos =
                 i128::from(time.timestamp()) * 1_000_000_000 + i128::from(time.timestamp_subsec_nanos());
-            jiff::Timestamp::from_nanosecond(nanos)
-                .map(|time| Val::text(time.to_string()))
-                .map_err(|_| range())
+            let offset = jiff::tz::Offset::from_seconds(time.offset().local_minus_utc());
+            match (jiff::Timestamp::from_nanosecond(nanos), offset) {
+                (Ok(time), Ok(offset)) if offset != jiff::tz::Offset::UTC => {
+                    Ok(Val::text(time.display_with_offset(offset).to_string()))
+                }
+                (Ok(time), _) => Ok(Val::text(time.to_string())),
+                (Err(_), _) => Err(range()),
+            }
         }
         ("timestamp", Val::Text(text)) => {
             library::timestamp(text).map_err(|_| parse("google.protobuf.Timestamp"))
         }
         ("timestamp", Val::Int(seconds)) => match jiff::Timestamp::from_second(*seconds) {
-            Ok(time) => library::timestamp(&time.to_string()),
-            Err(_) => Err(Fault::other("timestamp overflow")),
+            Ok(time) if library::TIMES.contains(seconds) => library::timestamp(&time.to_string()),
+            _ => Err(Fault::other("timestamp overflow")),
         },
         ("duration", Val::Int(_)) => {
             Err(Fault::other("type conversion error from 'int' to 'google.protobuf.Duration'"))
@@ -530,22 +614,15 @@ fn convert<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>>> {
             Err(_) => Err(parse("google.protobuf.Duration")),
         },
         ("bytes", Val::Text(text)) => Ok(Val::Bytes(text.as_bytes().into())),
-        ("int" | "uint" | "double" | "bool" | "bytes", _) => Err(Fault::NoOverload),
-        ("quantity", Val::Text(text)) => quantity(text),
-        ("url", Val::Text(text)) if !text.starts_with('/') && !text.contains(':') => {
-            let why = if text.is_empty() { "empty url" } else { "invalid URI for request" };
-            Err(Fault::other(format!(
-                "URL parse error during conversion from string: parse {:?}: {why}",
-                &**text
-            )))
+        ("timestamp", Val::Foreign(cel::Value::Timestamp(_)))
+        | ("duration", Val::Foreign(cel::Value::Duration(_))) => Ok(arg.clone()),
+        // Addresses and networks have a text, too.
+        ("string", Val::Foreign(_)) if arg.type_name().starts_with("net.") => return None,
+        ("int" | "uint" | "double" | "bool" | "bytes" | "string" | "timestamp" | "duration", _) => {
+            Err(Fault::NoOverload)
         }
-        ("ip", Val::Text(text)) => match text.parse::<std::net::IpAddr>() {
-            Err(_) if !text.contains(['.', ':', '%']) => Err(Fault::other(format!(
-                "IP Address {0:?} parse error during conversion from string: ParseAddr({0:?}): unable to parse IP",
-                &**text
-            ))),
-            _ => return None,
-        },
+        ("quantity", Val::Text(text)) => quantity(text),
+        (_, Val::Text(text)) => return address::by_text(name, text),
         _ => return None,
     })
 }

@@ -1,12 +1,15 @@
 //! The function library: what is not part of the language itself is done by `cel` and `kube-cel`.
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use cel::Context;
 use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use jiff::tz::Offset;
 use kube_cel::KubeCelExt as _;
 
 use super::value::{Fault, Result, Val};
+use crate::codec::scalar::time::{self, Precision};
 
 /// All functions, registered once.
 static FUNCTIONS: LazyLock<Context<'static>> = LazyLock::new(|| {
@@ -47,10 +50,35 @@ pub(super) fn duration<'a>(nanos: i64) -> Result<Val<'a>> {
     call(None, "duration", None, &[Val::text(format!("{nanos}ns"))])
 }
 
-/// A point in time, from RFC 3339. Hours and days are asked for in UTC, whatever offset it is written with.
+/// The times that there are, in seconds since 1970.
+pub(super) const TIMES: RangeInclusive<i64> = time::ZERO_SECONDS..=253_402_300_799;
+
+/// A point in time, from RFC 3339 as Go reads it. The offset that it is written with stays.
 pub(super) fn timestamp<'a>(text: &str) -> Result<Val<'a>> {
-    let in_utc = text.parse::<jiff::Timestamp>().map(|time| time.to_string());
-    call(None, "timestamp", None, &[Val::text(in_utc.as_deref().unwrap_or(text))])
+    let (seconds, nanos) =
+        time::read(text, Precision::Seconds).map_err(|why| Fault::other(why.to_string()))?;
+    if !TIMES.contains(&seconds) {
+        return Err(Fault::other("timestamp overflow"));
+    }
+    let Ok(time) = jiff::Timestamp::new(seconds, nanos) else {
+        // The last two days.
+        return call(None, "timestamp", None, &[Val::text(text)]);
+    };
+    let shown = match offset(text) {
+        Some(offset) => time.display_with_offset(offset).to_string(),
+        None => time.to_string(),
+    };
+    call(None, "timestamp", None, &[Val::text(shown)])
+}
+
+/// The offset at the end of a time, such as `+01:00`.
+fn offset(time: &str) -> Option<Offset> {
+    let (hours, minutes) = time.rsplit_once(':')?;
+    let (_, hours) = hours.split_at_checked(hours.len().checked_sub(3)?)?;
+    let sign = if hours.starts_with('-') { -1 } else { 1 };
+    let number = |text: &str| text.parse::<i32>().ok();
+    let seconds = number(hours.strip_prefix(['+', '-'])?)? * 3600 + number(minutes)? * 60;
+    Offset::from_seconds(sign * seconds).ok()
 }
 
 fn fault(error: cel::ExecutionError) -> Fault {
@@ -67,7 +95,7 @@ fn fault(error: cel::ExecutionError) -> Fault {
         | E::MissingArgumentOrTarget => Fault::NoOverload,
         E::NoSuchKey(key) => Fault::other(format!("no such key: {key}")),
         E::FunctionError { message, .. }
-            if message.starts_with("expected ") && message.ends_with(" type") =>
+            if message.starts_with("expected ") || message.contains(" not supported on type ") =>
         {
             Fault::NoOverload
         }

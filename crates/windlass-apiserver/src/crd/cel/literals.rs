@@ -8,6 +8,7 @@ use super::check::Checked;
 use super::issue::Issue;
 use super::parse::Parsed;
 use super::types::Ty;
+use crate::codec::scalar::time::{self, Precision};
 use crate::crd::pattern::Pattern;
 
 /// The faults of the literals in an expression.
@@ -109,7 +110,9 @@ impl Walk<'_> {
                 ("duration", LiteralValue::String(text)) => duration::parse(text.inner()).is_err(),
                 // It has an overload for numbers, and no way to make one of them.
                 ("duration", LiteralValue::Int(_)) => true,
-                ("timestamp", LiteralValue::String(text)) => text.inner().parse::<jiff::Timestamp>().is_err(),
+                ("timestamp", LiteralValue::String(text)) => {
+                    time::read(text.inner(), Precision::Seconds).is_err()
+                }
                 ("matches", LiteralValue::String(text)) => Pattern::new(text.inner()).fault().is_some(),
                 _ => false,
             };
@@ -216,7 +219,7 @@ fn type_name(ty: &Ty) -> String {
 }
 
 /// The letter of a clause, and what comes after it.
-fn clause(text: &str) -> Result<(char, &str), String> {
+pub(super) fn clause(text: &str) -> Result<(char, &str), String> {
     let mut rest = text;
     if let Some(after) = text.strip_prefix('.') {
         rest = after.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -12,6 +12,7 @@
 //!
 //! Not here: messages of protobuf as literals, such as `google.protobuf.Timestamp{}`.
 
+mod address;
 mod authorizer;
 mod bounds;
 mod check;
@@ -21,6 +22,7 @@ mod environment;
 mod escape;
 mod estimate;
 mod eval;
+mod format;
 mod functions;
 mod instantiate;
 mod issue;
@@ -33,7 +35,9 @@ mod made;
 mod overloads;
 mod parse;
 mod range;
+mod semver;
 mod spent;
+mod traits;
 mod types;
 mod unify;
 mod value;

@@ -24,6 +24,8 @@ pub(super) enum Fault {
     NoOverload,
     /// More work than one rule may cause.
     Cost,
+    /// What makes the real server give up on the expression as a whole, whatever stands beside it.
+    Broken(String),
     /// Anything else, in CEL's words: `no such key: x`, `division by zero`.
     Other(String),
 }
@@ -37,7 +39,7 @@ impl Fault {
     pub(super) fn is_overload(&self) -> bool {
         match self {
             Fault::NoOverload => true,
-            Fault::Cost => false,
+            Fault::Cost | Fault::Broken(_) => false,
             Fault::Other(why) => why.starts_with("no such overload"),
         }
     }
@@ -47,8 +49,14 @@ impl Fault {
         match self {
             Fault::NoOverload => "no such overload".to_owned(),
             Fault::Cost => "operation cancelled: actual cost limit exceeded".to_owned(),
+            Fault::Broken(why) => format!("internal error: {why}"),
             Fault::Other(why) => why,
         }
+    }
+
+    /// Whether nothing in the expression can make up for it.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self, Fault::Cost | Fault::Broken(_))
     }
 }
 
@@ -178,6 +186,15 @@ impl<'a> Val<'a> {
             Val::Type(_) => "type",
             Val::Foreign(cel::Value::Duration(_)) => "google.protobuf.Duration",
             Val::Foreign(cel::Value::Timestamp(_)) => "google.protobuf.Timestamp",
+            Val::Foreign(cel::Value::Opaque(opaque)) => match opaque.runtime_type_name() {
+                "kubernetes.Quantity" => "kubernetes.Quantity",
+                "kubernetes.URL" => "kubernetes.URL",
+                "kubernetes.Semver" => "kubernetes.Semver",
+                "kubernetes.Format" => "kubernetes.NamedFormat",
+                "net.IP" => "net.IP",
+                "net.CIDR" => "net.CIDR",
+                _ => "object",
+            },
             Val::Foreign(_) => "object",
             Val::Made(_) => "object",
             Val::Check(check) => check.type_name(),
@@ -227,6 +244,7 @@ impl<'a> Val<'a> {
             Val::Node(node) => node.field(name),
             Val::Map(map) => Ok(map.get(&Key::Text(name.into())).cloned()),
             Val::Made(made) => Ok(made.fields.get(name).cloned()),
+            Val::List(_) | Val::Merged(..) => Err(unsupported_index("string")),
             _ => Err(Fault::NoOverload),
         }
     }
@@ -310,11 +328,16 @@ impl<'a> Val<'a> {
             return map.get(&**name).map(|value| node.child(name, value)).transpose();
         }
         match self {
+            // No key is a number with a fraction.
+            Val::Map(_) if matches!(key, Val::Double(number) if number.fract() != 0.0) => Ok(None),
             Val::Map(map) => Ok(map.get(&key.key()?).cloned()),
             _ => {
                 let place = match key {
                     Val::Int(place) => usize::try_from(*place).ok(),
                     Val::UInt(place) => usize::try_from(*place).ok(),
+                    Val::Double(place) if place.fract() != 0.0 && self.type_name() == "list" => {
+                        return Err(Fault::other(format!("unsupported index value {place} in list")));
+                    }
                     Val::Double(place) if place.fract() == 0.0 && *place >= 0.0 =>
                     {
                         #[expect(
@@ -324,6 +347,7 @@ impl<'a> Val<'a> {
                         )]
                         Some(*place as usize)
                     }
+                    _ if self.type_name() == "list" => return Err(unsupported_index(key.type_name())),
                     _ => return Err(Fault::NoOverload),
                 };
                 let Some(place) = place else { return Ok(None) };
@@ -433,6 +457,10 @@ impl<'a> Val<'a> {
     }
 }
 
+fn unsupported_index(name: &str) -> Fault {
+    Fault::other(format!("unsupported index type '{name}' in list"))
+}
+
 impl<'a> Node<'a> {
     fn len(&self) -> usize {
         match self.value {
@@ -450,7 +478,7 @@ impl<'a> Node<'a> {
 
     /// An object's field is written escaped, a map's key as it is.
     fn field(&self, name: &str) -> Result<Option<Val<'a>>> {
-        let Value::Object(map) = self.value else { return Err(Fault::NoOverload) };
+        let Value::Object(map) = self.value else { return Err(unsupported_index("string")) };
         let is_map = self.props.is_some_and(|props| props.additional_schema().is_some());
         let name = if is_map { Some(name.to_owned()) } else { escape::unescape(name) };
         let Some((name, value)) = name.and_then(|name| map.get_key_value(&name)) else { return Ok(None) };
