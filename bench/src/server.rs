@@ -74,8 +74,15 @@ impl Programs {
         Ok(())
     }
 
-    /// Starts a server and waits until it is ready.
+    /// Starts a server, waits until it is ready, and becomes one of its ordinary users.
     pub fn start(&self, which: Which) -> Result<Server> {
+        let mut server = self.start_idle(which)?;
+        server.become_ordinary()?;
+        Ok(server)
+    }
+
+    /// Starts a server and waits until it is ready. It has been asked for nothing else.
+    pub fn start_idle(&self, which: Which) -> Result<Server> {
         let folder = self.scratch.join(match which {
             Which::Ours => "ours",
             Which::Reference => "reference",
@@ -100,9 +107,7 @@ impl Programs {
             Which::Ours => token_of(&fs::read_to_string(folder.join("kubeconfig"))?)?,
             Which::Reference => TOKEN.to_owned(),
         };
-        let mut server = Server { processes, connector, requests: Requests { host, token }, ready, runtime };
-        server.become_ordinary()?;
-        Ok(server)
+        Ok(Server { processes, connector, requests: Requests { host, token }, ready, runtime })
     }
 
     fn spawn_ours(&self, folder: &Path, port: u16) -> Result<Process> {

@@ -18,7 +18,7 @@ pub fn measure(programs: &Programs, which: Which, numbers: &mut Numbers) -> Resu
     let mut times = Vec::new();
     let mut idle = Vec::new();
     for _ in 0..runs {
-        let server = programs.start(which)?;
+        let server = programs.start_idle(which)?;
         times.push(server.ready.as_secs_f64());
         // What a start leaves to the background is part of being idle.
         thread::sleep(Duration::from_millis(if which == Which::Ours { 100 } else { 2000 }));
