@@ -9,7 +9,7 @@ use super::check::{by_rule, ip, one_of, required, text_by};
 use super::core::endpoint_ip;
 use super::generation::Generation;
 use super::tree::{each, fill, get, list, remove, same, text};
-use super::{Hooks, meta, names};
+use super::{Hooks, meta, names, warn};
 use crate::field::{Errors, Path};
 
 /// The hooks of a discovery kind.
@@ -147,10 +147,14 @@ fn validate_hints(hints: &Value, path: &Path<'_>, errors: &mut Errors) {
 }
 
 fn address_of(kind: &str, address: &str, path: &Path<'_>, index: usize, errors: &mut Errors) {
-    let Ok(parsed) = address.parse::<IpAddr>() else {
-        ip(address, &path.index(index), errors);
+    let faults = errors.0.len();
+    ip(address, &path.index(index), errors);
+    let Some(parsed) = address.parse::<IpAddr>().ok().filter(|_| errors.0.len() == faults) else { return };
+    if kind == "IPv6" && parsed.to_string() != address {
+        let detail = format!("must be in canonical form ({:?})", parsed.to_string());
+        errors.invalid(&path.index(index), &json!(address), &detail);
         return;
-    };
+    }
     if parsed.is_ipv4() != (kind == "IPv4") {
         errors.invalid(path, &json!(address), &format!("must be an {kind} address"));
     }
@@ -176,8 +180,23 @@ fn domain(name: &str, path: &Path<'_>, errors: &mut Errors) {
 }
 
 fn warnings(slice: &Value, old: Option<&Value>) -> Vec<String> {
-    match text(slice, "addressType") {
-        "FQDN" if old.is_none() => vec!["spec.addressType: FQDN endpoints are deprecated".to_owned()],
-        _ => Vec::new(),
+    // Controllers that know better are not told.
+    const MAKERS: [&str; 2] = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+    let mut out = Vec::new();
+    if text(slice, "addressType") == "FQDN" && old.is_none() {
+        out.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
     }
+    let labels = &slice["metadata"]["labels"];
+    if MAKERS.contains(&text(labels, "endpointslice.kubernetes.io/managed-by")) {
+        return out;
+    }
+    let path = Path::Root.child("endpoints");
+    for (index, endpoint) in list(slice, "endpoints").iter().enumerate() {
+        let path = path.index(index);
+        let path = path.child("addresses");
+        for (index, address) in list(endpoint, "addresses").iter().filter_map(Value::as_str).enumerate() {
+            warn::ip(address, &path.index(index), &mut out);
+        }
+    }
+    out
 }
