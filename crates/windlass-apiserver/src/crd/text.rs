@@ -7,7 +7,10 @@ use serde_json::Value;
 
 /// A number as Go's `%v` prints a float64: no fraction when there is none, and an exponent from a million on.
 pub(crate) fn float(number: f64) -> String {
-    if number != 0.0 && !(1e-4..1e6).contains(&number.abs()) {
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    if number != 0.0 && number.is_finite() && !(1e-4..1e6).contains(&number.abs()) {
         let text = format!("{number:e}");
         let (mantissa, exponent) = text.split_once('e').expect("`e` notation has an exponent");
         let (sign, digits) = match exponent.strip_prefix('-') {
@@ -104,6 +107,7 @@ mod tests {
         assert_eq!(float(999_999.5), "999999.5");
         assert_eq!(float(1_234_567.5), "1.2345675e+06");
         assert_eq!(float(1e21), "1e+21");
+        assert_eq!([f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(float), ["+Inf", "-Inf", "NaN"]);
         assert_eq!(float(1.5e-7), "1.5e-07");
         assert_eq!(float(-2.5e30), "-2.5e+30");
     }

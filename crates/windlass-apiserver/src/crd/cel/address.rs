@@ -16,6 +16,7 @@ pub(super) fn by_text<'a>(name: &str, text: &str) -> Option<Result<Val<'a>>> {
     };
     match (checked, name.starts_with("is")) {
         (checked, true) => Some(Ok(Val::Bool(checked.is_ok()))),
+        (Ok(()), false) if name == "url" => Some(Ok(Val::Url(text.into()))),
         (Ok(()), false) => None,
         (Err(why), false) => Some(Err(Fault::Other(why))),
     }
@@ -183,7 +184,7 @@ fn six(text: &str) -> std::result::Result<Address, Why<'_>> {
 }
 
 /// Go's `url.ParseRequestURI`.
-fn url(text: &str) -> Checked {
+pub(super) fn url(text: &str) -> Checked {
     if text.contains(|c: char| c.is_ascii_control()) {
         return Err("net/url: invalid control character in URL".to_owned());
     }

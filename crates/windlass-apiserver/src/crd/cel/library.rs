@@ -71,6 +71,36 @@ pub(super) fn timestamp<'a>(text: &str) -> Result<Val<'a>> {
     call(None, "timestamp", None, &[Val::text(shown)])
 }
 
+/// A time with the hours and days of a zone as if they were those of UTC. The zone is a name, or an offset.
+pub(super) fn in_zone<'a>(time: &Val<'a>, zone: &str) -> Result<Val<'a>> {
+    let Val::Foreign(time @ cel::Value::Timestamp(inner)) = time else { return Err(Fault::NoOverload) };
+    let seconds = match zone.split_once(':') {
+        Some((hours, minutes)) => {
+            let number = |text: &str| {
+                let why = || Fault::other(format!("strconv.Atoi: parsing {text:?}: invalid syntax"));
+                text.parse::<i64>().map_err(|_| why())
+            };
+            let (hours, minutes) = (number(hours)?, number(minutes)?);
+            let minutes = if zone.starts_with('-') { -minutes } else { minutes };
+            hours.saturating_mul(60).saturating_add(minutes).saturating_mul(60)
+        }
+        None => {
+            let unknown = |_| Fault::other(format!("unknown time zone {zone}"));
+            let known = jiff::tz::TimeZone::get(zone).map_err(unknown)?;
+            let time = jiff::Timestamp::from_second(inner.timestamp()).map_err(unknown)?;
+            i64::from(known.to_offset(time).seconds())
+        }
+    };
+    let Val::Foreign(offset) = duration(seconds.saturating_mul(1_000_000_000))? else {
+        return Err(Fault::NoOverload);
+    };
+    let utc = match time {
+        cel::Value::Timestamp(time) => cel::Value::Timestamp(time.to_utc().fixed_offset()),
+        other => other.clone(),
+    };
+    (utc + offset).map(Val::from_library).map_err(fault)
+}
+
 /// The offset at the end of a time, such as `+01:00`.
 fn offset(time: &str) -> Option<Offset> {
     let (hours, minutes) = time.rsplit_once(':')?;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::authorizer::Check;
 use super::escape;
 use super::library;
+use super::link;
 use super::made::Made;
 use crate::crd::duration;
 use crate::crd::props::Props;
@@ -81,6 +82,10 @@ pub(super) enum Val<'a> {
     Optional(Option<Rc<Val<'a>>>),
     /// The name of a type, as `type(x)` gives it.
     Type(&'static str),
+    /// A URL.
+    Url(Rc<str>),
+    /// A format by its name.
+    Format(&'static str),
     /// An object that the expression made.
     Made(Rc<Made<'a>>),
     /// A question about who may do what.
@@ -184,13 +189,13 @@ impl<'a> Val<'a> {
             Val::Node(_) | Val::Map(_) => "map",
             Val::Optional(_) => "optional_type",
             Val::Type(_) => "type",
+            Val::Format(_) => "kubernetes.NamedFormat",
+            Val::Url(_) => "kubernetes.URL",
             Val::Foreign(cel::Value::Duration(_)) => "google.protobuf.Duration",
             Val::Foreign(cel::Value::Timestamp(_)) => "google.protobuf.Timestamp",
             Val::Foreign(cel::Value::Opaque(opaque)) => match opaque.runtime_type_name() {
                 "kubernetes.Quantity" => "kubernetes.Quantity",
-                "kubernetes.URL" => "kubernetes.URL",
                 "kubernetes.Semver" => "kubernetes.Semver",
-                "kubernetes.Format" => "kubernetes.NamedFormat",
                 "net.IP" => "net.IP",
                 "net.CIDR" => "net.CIDR",
                 _ => "object",
@@ -259,7 +264,8 @@ impl<'a> Val<'a> {
             (Val::Bool(a), Val::Bool(b)) => a == b,
             (Val::Text(a), Val::Text(b)) => **a == **b,
             (Val::Bytes(a), Val::Bytes(b)) => a == b,
-            (Val::Type(a), Val::Type(b)) => a == b,
+            (Val::Type(a), Val::Type(b)) | (Val::Format(a), Val::Format(b)) => a == b,
+            (Val::Url(a), Val::Url(b)) => link::same(a, b),
             (Val::Foreign(a), Val::Foreign(b)) => a == b,
             (Val::Made(a), Val::Made(b)) => a.equals(b)?,
             (Val::Optional(None), Val::Optional(None)) => true,
