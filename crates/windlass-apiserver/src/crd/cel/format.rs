@@ -30,8 +30,8 @@ pub(super) fn format(format: &str, args: &[Val<'_>]) -> Result<String> {
         seen += 1;
         let (letter, after) =
             clause(rest).map_err(|why| Fault::other(format!("could not parse formatting clause: {why}")))?;
-        let digits = rest.strip_prefix('.').map(|rest| rest.trim_end_matches(after));
-        let digits = digits.map(|digits| &digits[..digits.len() - 1]).and_then(|digits| digits.parse().ok());
+        let digits = rest.strip_suffix(after).and_then(|own| own.strip_suffix(letter)?.strip_prefix('.'));
+        let digits = digits.and_then(|digits| digits.parse().ok());
         rest = after;
         takes(letter, arg)?;
         out += &written(letter, digits.unwrap_or(DIGITS), arg)?;
@@ -176,5 +176,20 @@ fn is_text(arg: &Val<'_>) -> Result<()> {
             Err(Fault::other(format!("error during formatting: {wants}, was given {name}")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What follows a clause may look like its end.
+    #[test]
+    fn digits_are_those_of_the_clause() {
+        let of = |text: &str| format(text, &[Val::Double(1.5)]).unwrap();
+        assert_eq!(of("%.2f2f"), "1.502f");
+        assert_eq!(of("%.3ff"), "1.500f");
+        assert_eq!(of("%.1f"), "1.5");
+        assert_eq!(of("%f"), "1.500000");
     }
 }

@@ -37,9 +37,9 @@ pub(super) fn call<'a>(name: &str, args: &[Val<'a>]) -> Result<Val<'a>> {
 /// What is wrong with a text; nothing if it is of the format.
 pub(super) fn validate<'a>(format: &str, text: &str) -> Val<'a> {
     let (rule, text) = match format.strip_suffix("Prefix") {
-        // More comes behind what ends with a dash.
+        // More comes behind what ends with a dash. Go takes two bytes away, wherever characters end.
         Some(rule) if text.len() > 1 && text.ends_with('-') => {
-            (rule, format!("{}a", &text[..text.len() - 2]))
+            (rule, format!("{}a", String::from_utf8_lossy(&text.as_bytes()[..text.len() - 2])))
         }
         Some(rule) => (rule, text.to_owned()),
         None => (format, text.to_owned()),
@@ -63,4 +63,17 @@ pub(super) fn validate<'a>(format: &str, text: &str) -> Val<'a> {
     };
     let list = || Rc::new(Val::list(faults.iter().map(Val::text).collect()));
     Val::Optional((!faults.is_empty()).then(list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_may_end_with_a_dash_whatever_is_before_it() {
+        let is_good = |text: &str| matches!(validate("dns1123LabelPrefix", text), Val::Optional(None));
+        assert!(is_good("ab-"));
+        assert!(!is_good("\u{e9}-"));
+        assert!(!is_good("-"));
+    }
 }
