@@ -160,14 +160,20 @@ fn measure(args: &Args) -> Result<ExitCode> {
     let mut notes = notes(args, &programs);
     let mut ours = Numbers::new();
     let mut reference = Numbers::new();
-    let sides = [(Which::Ours, &mut ours), (Which::Reference, &mut reference)];
-    for (which, numbers) in sides.into_iter().take(if args.alone { 1 } else { 2 }) {
+    let mut sides = vec![(Which::Ours, &mut ours)];
+    if !args.alone {
+        sides.push((Which::Reference, &mut reference));
+    }
+    if wanted(Part::Rates) {
+        let settings = settings(Which::Ours);
+        attempt("rates", &mut notes, || figures::rates::measure(&programs, &settings, &mut sides));
+    }
+    for (which, numbers) in sides {
         let settings = settings(which);
-        let parts = [Part::Start, Part::Rates, Part::Hung, Part::Watch, Part::Pods];
+        let parts = [Part::Start, Part::Hung, Part::Watch, Part::Pods];
         for part in parts.into_iter().filter(|part| wanted(*part)) {
             let done = || match part {
                 Part::Start => figures::start::measure(&programs, which, numbers),
-                Part::Rates => figures::rates::measure(&programs.start(which)?, &settings, numbers),
                 Part::Hung => figures::hung::measure(&programs.start(which)?, &settings, numbers),
                 Part::Watch => figures::watch::measure(&programs.start(which)?, &settings, numbers),
                 _ => figures::pods::measure(&programs.start(which)?, &settings, numbers),
