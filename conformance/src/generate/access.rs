@@ -568,8 +568,9 @@ pub fn paths(rng: &mut Rng) -> Vec<Step> {
         .into();
         let mut path = words.concat();
         // Without a namespace it may be a list of everybody's objects, of which there are others on each server.
-        if words[2] == "/" && !path.contains('?') {
-            path += "?fieldSelector=metadata.name%3Dnobody";
+        if words[2] == "/" && !path.contains("fieldSelector") {
+            path += if path.contains('?') { "&" } else { "?" };
+            path += "fieldSelector=metadata.name%3Dnobody";
         }
         let method = rng.pick(&["GET", "GET", "GET", "HEAD", "DELETE", "OPTIONS", "PUT"]);
         let step = match method {
