@@ -6,7 +6,8 @@ mod quorum;
 mod refusals;
 mod tls;
 
-use windlass_etcd::testing::Release;
+use windlass_etcd::testing::{Release, eventually};
+use windlass_etcd::{Client, Status};
 
 /// Runs a test with every release there is, and says with which one it failed.
 async fn with_all(test: impl AsyncFn(&Release)) {
@@ -14,4 +15,18 @@ async fn with_all(test: impl AsyncFn(&Release)) {
         eprintln!("with etcd {}", release.version());
         test(&release).await;
     }
+}
+
+/// Waits until the storage has the version of the release, which etcd has since 3.6.
+///
+/// A new member begins with the storage of 3.5. It writes the version when that of the cluster is decided; when it was
+/// not listening at that moment it looks again after four seconds, long after it has a leader.
+async fn storage_is_of(release: &Release, client: &Client) {
+    let version = format!("{}.0", release.version());
+    eventually("the storage has the version of the release", async || match client.status().await {
+        Ok(Status { storage_version, .. }) if storage_version == version => Ok(()),
+        other => Err(other),
+    })
+    .await
+    .unwrap();
 }
