@@ -21,6 +21,7 @@ pub mod codec;
 pub mod crd;
 pub mod field;
 pub mod front;
+mod go;
 pub mod json;
 pub mod kinds;
 pub mod managed;

@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::attributes::Attributes;
 use super::policy::{Missing, Reference};
 use super::rule::{self, Rule};
-use super::text::{aggregate, quote, quoted};
 use super::{GROUP, is_master};
 use crate::api::object::meta_str;
 use crate::api::registry::Resource;
 use crate::api::server::{Call, Server};
 use crate::api::user::User;
+use crate::go::{aggregate, quote, quoted};
 use crate::json::str_at;
 use crate::status::{Result, Status};
 

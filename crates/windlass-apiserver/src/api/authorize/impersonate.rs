@@ -10,12 +10,12 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use super::attributes::{Attributes, Undetermined};
-use super::text::{quote, quoted};
 use super::{MASTERS, forbidden};
 use crate::api::options::Query;
 use crate::api::route::decoded;
 use crate::api::server::{Request, Server};
 use crate::api::user::User;
+use crate::go::{quote, quoted};
 use crate::kinds::names;
 use crate::status::{Result, Status};
 

@@ -18,7 +18,6 @@ mod review;
 mod rule;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
@@ -33,6 +32,7 @@ use super::response::{Body, Response};
 use super::route::{Target, decoded};
 use super::server::{Request, Server, refuse};
 use super::user::User;
+use crate::go;
 use crate::status::Status;
 use crate::store::{EventType, Kind, Store};
 
@@ -235,7 +235,7 @@ fn undetermined(request: &Request) -> (Status, Response) {
     let url = &request.uri;
     let text = format!(
         "Internal Server Error: {}: failed to create RequestInfo: unable to determine kind and namespace from url, {url}\n",
-        text::quote(&url.to_string()),
+        go::quote(&url.to_string()),
     );
     let body = Body::Full(Bytes::from(escaped(&text)));
     let mut response = Response::new(500, "text/plain; charset=utf-8", body);
@@ -245,21 +245,21 @@ fn undetermined(request: &Request) -> (Status, Response) {
 
 /// `403`, as kube-apiserver words it.
 fn forbidden(user: &User, attributes: &Attributes<'_>, reason: &str) -> Status {
-    let (user, verb) = (text::quote(&user.name), &attributes.verb);
+    let (user, verb) = (go::quote(&user.name), &attributes.verb);
     let (mut why, status) = match &attributes.asked {
-        Asked::Path(path) => (format!("User {user} cannot {verb} path {}", text::quote(path)), ("", "", "")),
+        Asked::Path(path) => (format!("User {user} cannot {verb} path {}", go::quote(path)), ("", "", "")),
         Asked::Resource { group, resource, subresource, name, namespace } => {
             let what = match subresource.is_empty() {
-                true => text::quote(resource),
-                false => text::quote(&format!("{resource}/{subresource}")),
+                true => go::quote(resource),
+                false => go::quote(&format!("{resource}/{subresource}")),
             };
             let place = match namespace.is_empty() {
                 true => "at the cluster scope".to_owned(),
-                false => format!("in the namespace {}", text::quote(namespace)),
+                false => format!("in the namespace {}", go::quote(namespace)),
             };
             let why = format!(
                 "User {user} cannot {verb} resource {what} in API group {} {place}",
-                text::quote(group)
+                go::quote(group)
             );
             (why, (&**group, &**resource, &**name))
         }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::attributes::Attributes;
 use super::rule::Rule;
-use super::text::{aggregate, quote};
 use crate::api::user::User;
+use crate::go::{aggregate, quote};
 use crate::store::Object;
 
 type Map<V> = BTreeMap<String, V>;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer};
 
 use super::attributes::{Asked, Attributes};
-use super::text::quoted;
+use crate::go::quoted;
 
 /// A rule of a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -4,9 +4,13 @@
 use super::convert;
 use super::literals::clause;
 use super::value::{Fault, Result, Val};
+use crate::go::quote;
 
 /// How many digits stand behind the point, if nothing says so.
 const DIGITS: usize = 6;
+
+/// How many may: Go's package counts them in a byte.
+const DIGITS_MAX: usize = 255;
 
 /// The text of a format.
 pub(super) fn format(format: &str, args: &[Val<'_>]) -> Result<String> {
@@ -31,10 +35,13 @@ pub(super) fn format(format: &str, args: &[Val<'_>]) -> Result<String> {
         let (letter, after) =
             clause(rest).map_err(|why| Fault::other(format!("could not parse formatting clause: {why}")))?;
         let digits = rest.strip_suffix(after).and_then(|own| own.strip_suffix(letter)?.strip_prefix('.'));
-        let digits = digits.and_then(|digits| digits.parse().ok());
+        let digits = digits.map_or(Some(DIGITS), |digits| digits.parse().ok());
+        let Some(digits) = digits.filter(|digits| *digits <= DIGITS_MAX) else {
+            return Err(Fault::other("precision is too large"));
+        };
         rest = after;
         takes(letter, arg)?;
-        out += &written(letter, digits.unwrap_or(DIGITS), arg)?;
+        out += &written(letter, digits, arg)?;
     }
     out.push_str(rest);
     match args.len() > seen {
@@ -51,9 +58,17 @@ fn written(clause: char, digits: usize, arg: &Val<'_>) -> Result<String> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let signed = |magnitude: String, value: i64| if value < 0 { format!("-{magnitude}") } else { magnitude };
     Ok(match (clause, arg) {
-        ('f', Val::Double(value)) => grouped(&format!("{value:.digits$}")),
+        ('f', Val::Double(value)) => fixed(*value, digits),
         // The precision is not looked at.
-        ('e', Val::Double(value)) => powers(&format!("{value:.DIGITS$e}")),
+        ('e', Val::Double(value)) => powers(*value),
+        ('f' | 'e', Val::Text(text)) => {
+            let value = match &**text {
+                "Infinity" => f64::INFINITY,
+                "-Infinity" => f64::NEG_INFINITY,
+                _ => f64::NAN,
+            };
+            return written(clause, digits, &Val::Double(value));
+        }
         ('b', Val::Int(value)) => signed(format!("{:b}", value.unsigned_abs()), *value),
         ('b', Val::UInt(value)) => format!("{value:b}"),
         ('b', Val::Bool(value)) => u8::from(*value).to_string(),
@@ -69,30 +84,43 @@ fn written(clause: char, digits: usize, arg: &Val<'_>) -> Result<String> {
 }
 
 /// A number with a comma after every three digits.
-fn grouped(number: &str) -> String {
-    let (sign, number) = number.strip_prefix('-').map_or(("", number), |number| ("-", number));
-    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
-    if !whole.bytes().all(|b| b.is_ascii_digit()) {
-        return format!("{sign}{number}");
+fn fixed(number: f64, digits: usize) -> String {
+    if !number.is_finite() {
+        return endless(number).to_owned();
     }
-    let mut out = String::new();
+    let (sign, number) = (if number < 0.0 { "-" } else { "" }, format!("{:.digits$}", number.abs()));
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let mut out = sign.to_owned();
     for (i, digit) in whole.chars().enumerate() {
         if i > 0 && (whole.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
     }
-    format!("{sign}{out}{rest}")
+    out + rest
 }
 
 /// A number with a power of ten of at least two digits.
-fn powers(number: &str) -> String {
+fn powers(number: f64) -> String {
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let Some((mantissa, exponent)) = number.split_once('e') else { return number.to_owned() };
-    let (sign, digits) = exponent.strip_prefix('-').map_or(("", exponent), |digits| ("⁻", digits));
+    let sign = if number < 0.0 { "-" } else { "" };
+    let text = format!("{:.DIGITS$e}", number.abs());
+    let Some((mantissa, exponent)) = text.split_once('e').filter(|_| number.is_finite()) else {
+        return format!("{:>DIGITS$}", endless(number));
+    };
+    let (below, digits) = exponent.strip_prefix('-').map_or(("", exponent), |digits| ("⁻", digits));
     let digits = format!("{digits:0>2}");
     let raised: String = digits.bytes().map(|digit| RAISED[usize::from(digit - b'0')]).collect();
-    format!("{mantissa}×10{sign}{raised}")
+    format!("{sign}{mantissa}×10{below}{raised}")
+}
+
+/// What has no digits.
+fn endless(number: f64) -> &'static str {
+    match number {
+        f64::INFINITY => "∞",
+        f64::NEG_INFINITY => "-∞",
+        _ => "NaN",
+    }
 }
 
 /// A value as a text.
@@ -114,9 +142,14 @@ fn plain(arg: &Val<'_>) -> Result<String> {
             let parts: Vec<String> = parts.iter().map(|(key, value)| format!("{key}:{value}")).collect();
             Ok(format!("{{{}}}", parts.join(", ")))
         }
-        _ => match convert::text_of(arg)? {
-            Val::Text(text) => Ok(text.to_string()),
-            _ => Err(Fault::NoOverload),
+        _ => match convert::text_of(arg) {
+            Ok(Val::Text(text)) => Ok(text.to_string()),
+            Err(Fault::Other(why)) => {
+                let why = format!("could not convert argument {} to string", quote(&why));
+                Err(Fault::other(format!("error during formatting: {why}")))
+            }
+            Err(fault) => Err(fault),
+            Ok(_) => Err(Fault::NoOverload),
         },
     }
 }
@@ -124,14 +157,15 @@ fn plain(arg: &Val<'_>) -> Result<String> {
 /// A value as it stands in a list or a map.
 fn quoted(value: &Val<'_>) -> Result<String> {
     let text = match value {
-        Val::Double(value) => grouped(&format!("{value:.DIGITS$}")),
+        Val::Double(value) if value.is_finite() => fixed(*value, DIGITS),
         value => plain(value)?,
     };
     Ok(match (value, value.type_name()) {
-        (Val::Text(_), _) => format!("{text:?}"),
-        (Val::Bytes(_), _) => format!("b{text:?}"),
-        (_, "google.protobuf.Duration") => format!("duration({text:?})"),
-        (_, "google.protobuf.Timestamp") => format!("timestamp({text:?})"),
+        (Val::Text(_), _) => quote(&text),
+        (Val::Double(value), _) if !value.is_finite() => quote(&text),
+        (Val::Bytes(_), _) => format!("b{}", quote(&text)),
+        (_, "google.protobuf.Duration") => format!("duration({})", quote(&text)),
+        (_, "google.protobuf.Timestamp") => format!("timestamp({})", quote(&text)),
         _ => text,
     })
 }
@@ -191,5 +225,64 @@ mod tests {
         assert_eq!(of("%.3ff"), "1.500f");
         assert_eq!(of("%.1f"), "1.5");
         assert_eq!(of("%f"), "1.500000");
+    }
+
+    /// They cost nothing and each is a byte, so there must be an end to them; figures beside a clause are just text.
+    #[test]
+    fn digits_are_bounded_but_not_those_of_the_text() {
+        let of = |text: &str| format(text, &[Val::Double(1.5)]);
+        assert_eq!(of("%.255f").unwrap().len(), 257);
+        assert_eq!(of("%.256f"), Err(Fault::other("precision is too large")));
+        assert_eq!(of("%.99999999f"), Err(Fault::other("precision is too large")));
+        assert_eq!(of("3.14159 %.1f").unwrap(), "3.14159 1.5");
+    }
+
+    /// As cel-go 0.26.0 writes them with golang.org/x/text 0.39.0, which are those of kube-apiserver 1.36.4.
+    #[test]
+    fn numbers_are_written_as_by_cel_go() {
+        let of = |text: &str, arg: Val<'_>| format(text, &[arg]).unwrap();
+        let numbers = [
+            ("%f", f64::INFINITY, "∞"),
+            ("%f", f64::NEG_INFINITY, "-∞"),
+            ("%f", f64::NAN, "NaN"),
+            ("%e", f64::INFINITY, "     ∞"),
+            ("%e", f64::NEG_INFINITY, "    -∞"),
+            ("%e", f64::NAN, "   NaN"),
+            ("%s", f64::INFINITY, "+Inf"),
+            ("%.0f", 2.5, "2"),
+            ("%.0f", 0.5, "0"),
+            ("%f", -0.0, "0.000000"),
+            ("%e", -0.0, "0.000000×10⁰⁰"),
+            ("%s", -0.0, "-0"),
+            ("%f", -1e-9, "-0.000000"),
+            ("%f", -1234.5, "-1,234.500000"),
+            ("%e", -1234.5, "-1.234500×10⁰³"),
+            ("%.3f", 1e22, "10,000,000,000,000,000,000,000.000"),
+            ("%f", 123_456.789_012_3, "123,456.789012"),
+            ("%.20f", 0.1, "0.10000000000000000555"),
+            ("%e", 1e-300, "1.000000×10⁻³⁰⁰"),
+            ("%.2e", 1234.5, "1.234500×10⁰³"),
+        ];
+        for (text, number, written) in numbers {
+            assert_eq!(of(text, Val::Double(number)), written, "{text} {number}");
+        }
+        let texts = [
+            ("%f", "NaN", "NaN"),
+            ("%f", "Infinity", "∞"),
+            ("%f", "-Infinity", "-∞"),
+            ("%e", "-Infinity", "    -∞"),
+            ("%x", "é", "c3a9"),
+        ];
+        for (text, arg, written) in texts {
+            assert_eq!(of(text, Val::text(arg)), written, "{text} {arg}");
+        }
+        let list = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.5].map(Val::Double);
+        assert_eq!(of("%s", Val::list(list.to_vec())), r#"["+Inf", "-Inf", "NaN", 1.500000]"#);
+        let list = ["\n", "é", "\u{1}", "\"", "\u{200b}"].map(Val::text);
+        assert_eq!(of("%s", Val::list(list.to_vec())), r#"["\n", "é", "\x01", "\"", "\u200b"]"#);
+        let fault = format("%s", &[Val::Bytes([0xff].as_slice().into())]);
+        let why =
+            r#"could not convert argument "invalid UTF-8 in bytes, cannot convert to string" to string"#;
+        assert_eq!(fault, Err(Fault::other(format!("error during formatting: {why}"))));
     }
 }

@@ -479,17 +479,12 @@ fn method<'a>(
         ("matches", Val::Text(text), [Val::Text(pattern)]) => matches(machine, text, pattern),
         ("contains" | "startsWith" | "endsWith" | "matches", _, _) => Err(Fault::NoOverload),
         ("split", Val::Text(text), [Val::Text(by), limit @ ..]) => split(text, by, limit),
-        ("replace", Val::Text(text), [Val::Text(_), Val::Text(with), ..]) => {
-            // The library would build the result first; it may be as large as the product of the two.
+        ("replace", Val::Text(text), [Val::Text(old), Val::Text(with), limit @ ..]) => {
+            // The result may be as large as the product of the two.
             if let Err(fault) = machine.affords((text.len() + 1).saturating_mul(with.len()) / 10) {
                 return Some(Err(fault));
             }
-            let limit = match args {
-                [_, _, Val::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
-                _ => usize::MAX,
-            };
-            let [Val::Text(old), ..] = args else { return None };
-            Ok(Val::text(text.replacen(&**old, with, limit)))
+            Ok(Val::text(text.replacen(&**old, with, most(limit))))
         }
         ("join", _, [Val::Text(separator)]) => {
             let elements = target.size().unwrap_or_default();
@@ -499,10 +494,6 @@ fn method<'a>(
             return None;
         }
         ("format", Val::Text(text), _) => {
-            // A precision of many digits would make a string of as many zeros.
-            if text.split('.').any(|part| part.bytes().take_while(u8::is_ascii_digit).count() > 3) {
-                return Some(Err(Fault::other("precision is too large")));
-            }
             let values = args.first().map_or(Ok(Vec::new()), Val::elements);
             values.and_then(|values| format::format(text, &values)).map(Val::text)
         }
@@ -517,12 +508,17 @@ fn sum<'a>(machine: &Machine<'_>, list: &Val<'a>) -> Result<Val<'a>> {
     values.try_fold(first, |sum, value| add(machine, &sum, &value))
 }
 
-/// The parts of a text; by nothing, its characters.
-fn split<'a>(text: &str, by: &str, limit: &[Val<'a>]) -> Result<Val<'a>> {
-    let most = match limit {
+/// How many there may be, if an argument says so; a negative one does not.
+fn most(limit: &[Val<'_>]) -> usize {
+    match limit {
         [Val::Int(limit)] => usize::try_from(*limit).unwrap_or(usize::MAX),
         _ => usize::MAX,
-    };
+    }
+}
+
+/// The parts of a text; by nothing, its characters.
+fn split<'a>(text: &str, by: &str, limit: &[Val<'a>]) -> Result<Val<'a>> {
+    let most = most(limit);
     if !by.is_empty() {
         return Ok(Val::list(text.splitn(most, by).map(Val::text).collect()));
     }

@@ -1,7 +1,7 @@
-//! Texts as Go prints them.
+//! Texts as Go prints them, of which the words of its programs are made.
 
 /// A text as Go prints it with `%q`.
-pub(in crate::api) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -27,13 +27,13 @@ pub(in crate::api) fn quote(text: &str) -> String {
 }
 
 /// A list of texts as Go prints it with `%q`.
-pub(in crate::api) fn quoted(texts: &[String]) -> String {
+pub(crate) fn quoted(texts: &[String]) -> String {
     let all: Vec<String> = texts.iter().map(|text| quote(text)).collect();
     format!("[{}]", all.join(" "))
 }
 
 /// Errors as Go joins them: each once, and many in brackets.
-pub(super) fn aggregate(errors: &[String]) -> String {
+pub(crate) fn aggregate(errors: &[String]) -> String {
     let mut once: Vec<&str> = Vec::new();
     for error in errors {
         if !once.contains(&error.as_str()) {
