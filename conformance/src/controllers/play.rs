@@ -355,6 +355,11 @@ impl Player<'_> {
         let view = self.stage.mirror.view(&self.namespace);
         let mut chosen = matching(&view, &format!("pod?{}", pods.select));
         chosen.retain(|pod| pod.object["metadata"]["deletionTimestamp"].is_null());
+        // They are in the order in which they were made, but those of a daemon set are made all at once.
+        chosen.sort_by_key(|pod| match pod.object["metadata"]["ownerReferences"][0]["kind"] == "DaemonSet" {
+            true => pod.object["spec"]["nodeName"].as_str().unwrap_or_default().to_owned(),
+            false => String::new(),
+        });
         chosen.truncate(pods.take.unwrap_or(usize::MAX));
         if chosen.is_empty() {
             return Err(anyhow!("there is no pod {:?} to {}", pods.select, pods.act));
