@@ -41,7 +41,7 @@ mod storage;
 pub(crate) mod tree;
 mod warn;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -118,6 +118,20 @@ pub trait World {
 
     /// All objects of a kind in a namespace, or everywhere if `namespace` is empty.
     fn list(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value>;
+
+    /// Those in whose JSON this stands, such as `"globalDefault":true`: what cannot be meant need not be read.
+    fn list_with(&self, group: &str, kind: &str, json: &str) -> Vec<Value> {
+        let mut all = self.list(group, kind, "");
+        all.retain(|object| object.to_string().contains(json));
+        all
+    }
+
+    /// What all objects of a kind have in a field by which they can be selected; nothing has to be read for it.
+    fn field(&self, group: &str, kind: &str, path: &str) -> BTreeSet<String> {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let of = |object: &Value| object.pointer(&pointer).and_then(Value::as_str).map(str::to_owned);
+        self.list(group, kind, "").iter().filter_map(of).collect()
+    }
 
     /// What admission asks of a namespace with almost every write.
     fn namespace(&self, name: &str) -> Option<Namespace<'_>>;

@@ -39,7 +39,7 @@ fn names_class(object: &Value, field: &str, annotation: &str) -> bool {
 
 /// The newest of the classes that are marked; of the same second the first by name.
 fn newest(admission: &Admission<'_>, group: &str, kind: &str, marks: &[&str]) -> Option<String> {
-    let mut classes = admission.context.world.list(group, kind, "");
+    let mut classes = admission.context.world.list_with(group, kind, "is-default-class");
     classes.retain(|class| {
         marks.iter().any(|mark| text_at(class, &["metadata", "annotations", mark]) == "true")
     });

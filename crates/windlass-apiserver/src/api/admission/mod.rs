@@ -30,8 +30,10 @@ mod testing;
 mod tolerations;
 mod topology;
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use serde_json::Value;
 
 use super::authorize::Attributes;
@@ -281,6 +283,20 @@ impl World for Server {
         let snapshot = self.store.list(&resource.storage);
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         snapshot.range(namespace, None).map(|object| self.load(resource, object)).collect()
+    }
+
+    fn list_with(&self, group: &str, kind: &str, json: &str) -> Vec<Value> {
+        let Some(resource) = self.registry.of_kind(group, kind) else { return Vec::new() };
+        let sought = memmem::Finder::new(json);
+        let snapshot = self.store.list(&resource.storage);
+        let found = snapshot.range(None, None).filter(|object| sought.find(object.body()).is_some());
+        found.map(|object| self.load(resource, object)).collect()
+    }
+
+    fn field(&self, group: &str, kind: &str, path: &str) -> BTreeSet<String> {
+        let Some(resource) = self.registry.of_kind(group, kind) else { return BTreeSet::new() };
+        let snapshot = self.store.list(&resource.storage);
+        snapshot.range(None, None).filter_map(|object| object.field(path)).map(str::to_owned).collect()
     }
 
     fn namespace(&self, name: &str) -> Option<Namespace<'_>> {

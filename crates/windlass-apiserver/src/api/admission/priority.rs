@@ -68,7 +68,7 @@ fn give(pod: &mut Value, admission: &Admission<'_>) -> Result<()> {
 
 /// Of several global defaults the one of least value wins, as upstream settles the race between two creates.
 fn default_class(admission: &Admission<'_>) -> Option<Value> {
-    let classes = admission.context.world.list(GROUP, KIND, "");
+    let classes = admission.context.world.list_with(GROUP, KIND, r#""globalDefault":true"#);
     classes.into_iter().filter(|class| flag(class, "globalDefault")).min_by_key(|class| int(class, "value"))
 }
 

@@ -29,7 +29,7 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
     }
     normalize_ips(spec, old_spec);
     let mut errors = Errors::default();
-    let mut held = Held { context, found: None, handed: Vec::new() };
+    let mut held = Held { context, ips: None, ports: None, handed: Vec::new() };
     if needs_cluster_ip(spec) {
         families(spec, old_spec, &mut errors);
         if errors.is_empty() {
@@ -48,27 +48,29 @@ pub(super) fn begin(service: &mut Value, old: Option<&Value>, context: &Context<
 /// What other services hold, looked up when it is first asked for: most updates allocate nothing.
 struct Held<'a> {
     context: &'a Context<'a>,
-    found: Option<(BTreeSet<String>, BTreeSet<i64>)>,
+    ips: Option<BTreeSet<String>>,
+    ports: Option<BTreeSet<i64>>,
     /// The ports that this request has been given so far.
     handed: Vec<i64>,
 }
 
 impl Held<'_> {
-    fn both(&mut self) -> &(BTreeSet<String>, BTreeSet<i64>) {
-        self.found.get_or_insert_with(|| {
-            let services = self.context.world.list("", "Service", "");
-            let ips =
-                services.iter().map(|service| text_at(service, &["spec", "clusterIP"]).to_owned()).collect();
+    fn has_ip(&mut self, ip: &str) -> bool {
+        let all = || self.context.world.field("", "Service", "spec.clusterIP");
+        self.ips.get_or_insert_with(all).contains(ip)
+    }
+
+    fn has_port(&mut self, port: i64) -> bool {
+        let all = || {
+            // `nodePort` and `healthCheckNodePort`.
+            let services = self.context.world.list_with("", "Service", r#"odePort":"#);
             let of = |service: &Value| {
                 let spec = &service["spec"];
                 node_ports(spec).into_iter().chain(int(spec, "healthCheckNodePort")).collect::<Vec<_>>()
             };
-            (ips, services.iter().flat_map(of).collect())
-        })
-    }
-
-    fn has_ip(&mut self, ip: &str) -> bool {
-        self.both().0.contains(ip)
+            services.iter().flat_map(of).collect()
+        };
+        self.ports.get_or_insert_with(all).contains(&port)
     }
 
     /// Takes a port that is asked for, or says why not. A dry run does not look at the range.
@@ -79,7 +81,7 @@ impl Held<'_> {
                 "provided port is not in the valid range. The range of valid ports is {low}-{high}"
             ));
         }
-        if self.handed.contains(&port) || self.both().1.contains(&port) {
+        if self.handed.contains(&port) || self.has_port(port) {
             return Some("provided port is already allocated".to_owned());
         }
         self.handed.push(port);
@@ -91,9 +93,9 @@ impl Held<'_> {
         let taken = self.handed.iter().max().copied();
         let port = match self.context.dry_run {
             true => taken.unwrap_or(32_768) + 1,
-            false => NODE_PORTS.into_iter().find(|port| {
-                !held.contains(port) && !self.handed.contains(port) && !self.both().1.contains(port)
-            })?,
+            false => NODE_PORTS
+                .into_iter()
+                .find(|port| !held.contains(port) && !self.handed.contains(port) && !self.has_port(*port))?,
         };
         self.handed.push(port);
         Some(port)
