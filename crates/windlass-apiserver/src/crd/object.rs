@@ -296,7 +296,13 @@ fn validate_spec(spec: &Value, old: Option<&Value>, noted: Noted, path: &Path<'_
             validate_selectable(value, schema, fields.identical, path, errors);
         });
     }
-    webhook::validate_conversion(&spec["conversion"], old, &path.child("conversion"), errors);
+    let conversion = path.child("conversion");
+    let strategy = str_at(spec, &["conversion", "strategy"]);
+    if spec["preserveUnknownFields"] == true && spec["conversion"].is_object() && strategy != "None" {
+        let detail = "must be None if spec.preserveUnknownFields is true";
+        errors.invalid(&conversion.child("strategy"), &strategy.into(), detail);
+    }
+    webhook::validate_conversion(&spec["conversion"], old, &conversion, errors);
 }
 
 /// Whether the older definition had the version with the same schema.
