@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,9 @@ func (w *world) kubectl() {
 			command.Env = append(os.Environ(), "KUBECTL_REMOTE_COMMAND_WEBSOCKETS="+websockets,
 				"KUBECTL_PORT_FORWARD_WEBSOCKETS="+websockets)
 			command.Stdin = strings.NewReader(stdin)
+			if words[0] == "debug" {
+				command.Stdin = io.MultiReader(command.Stdin, pause{})
+			}
 			var stdout, stderr bytes.Buffer
 			command.Stdout, command.Stderr = &stdout, &stderr
 			outcome := "ended well"
@@ -71,6 +75,16 @@ func (w *world) kubectl() {
 			say(carrier, strings.ReplaceAll(strings.Join(step.words, " "), kept, "<folder>"), "%s", said)
 		}
 	}
+}
+
+// pause is a stdin that says nothing for a while and then ends. containerd lets go of the output of whoever has no more to
+// say, unless the container asks for one stdin only, as those of kubectl debug do not: what they answer to the last line may
+// come too late.
+type pause struct{}
+
+func (pause) Read([]byte) (int, error) {
+	time.Sleep(time.Second)
+	return 0, io.EOF
 }
 
 // Hints, of which some come only when there is time for them.
