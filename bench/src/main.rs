@@ -164,22 +164,21 @@ fn measure(args: &Args) -> Result<ExitCode> {
     if !args.alone {
         sides.push((Which::Reference, &mut reference));
     }
-    if wanted(Part::Rates) {
-        let settings = settings(Which::Ours);
-        attempt("rates", &mut notes, || figures::rates::measure(&programs, &settings, &mut sides));
-    }
-    for (which, numbers) in sides {
-        let settings = settings(which);
-        let parts = [Part::Start, Part::Hung, Part::Watch, Part::Pods];
-        for part in parts.into_iter().filter(|part| wanted(*part)) {
-            let done = || match part {
-                Part::Start => figures::start::measure(&programs, which, numbers),
-                Part::Hung => figures::hung::measure(&programs.start(which)?, &settings, numbers),
-                Part::Watch => figures::watch::measure(&programs.start(which)?, &settings, numbers),
-                _ => figures::pods::measure(&programs.start(which)?, &settings, numbers),
-            };
-            attempt(&format!("{which:?}, {part:?}"), &mut notes, done);
+    for part in [Part::Start, Part::Rates, Part::Hung, Part::Watch, Part::Pods] {
+        if !wanted(part) {
+            continue;
         }
+        let measure = |which| {
+            let settings = settings(which);
+            match part {
+                Part::Start => figures::start::measure(&programs, which),
+                Part::Rates => figures::rates::measure(&programs.start(which)?, &settings),
+                Part::Hung => figures::hung::measure(&programs.start(which)?, &settings),
+                Part::Watch => figures::watch::measure(&programs.start(which)?, &settings),
+                _ => figures::pods::measure(&programs.start(which)?, &settings),
+            }
+        };
+        attempt(&format!("{part:?}"), &mut notes, || figures::in_turns(&mut sides, measure));
     }
     if wanted(Part::Start) {
         attempt("in-process", &mut notes, || figures::in_process::measure(&mut ours));

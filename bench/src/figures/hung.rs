@@ -29,7 +29,8 @@ const OBJECTS: usize = 1000;
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 /// Reads for a while, and then once more while writes wait.
-pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> Result<()> {
+pub fn measure(server: &Server, settings: &Settings) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
     server.create_namespace(NAMESPACE)?;
     let hook = Hook::start()?;
     server.made(CONFIGURATIONS, &hook.configuration())?;
@@ -56,7 +57,7 @@ pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> R
     numbers.insert("calm get p99", calm.p99.as_secs_f64());
     numbers.insert("hung get p99", hung.p99.as_secs_f64());
     numbers.insert("hung get rate", hung.rate());
-    Ok(())
+    Ok(numbers)
 }
 
 /// Sends writes that the webhook is asked about, and waits with them.

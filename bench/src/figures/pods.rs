@@ -16,7 +16,8 @@ const JSON: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// Creates the pods, then lists and watches them.
-pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> Result<()> {
+pub fn measure(server: &Server, settings: &Settings) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
     server.create_namespace(NAMESPACE)?;
     let before = server.resident_bytes()?;
     let until = Until::Count(settings.pods);
@@ -37,7 +38,7 @@ pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> R
     let watch_list = "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
                       &allowWatchBookmarks=true";
     numbers.insert("watch list", server.time_until(watch_list, "k8s.io/initial-events-end")?.as_secs_f64());
-    Ok(())
+    Ok(numbers)
 }
 
 /// Reads an answer several times: the median of what it took, and its size.

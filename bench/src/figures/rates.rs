@@ -2,34 +2,13 @@
 
 use anyhow::Result;
 
-use super::median;
 use crate::load::{Load, Outcome, Until};
 use crate::objects::{Kind, NAMESPACE};
-use crate::server::{Programs, Server, Which};
+use crate::server::Server;
 use crate::{Numbers, Settings};
 
-/// How often each server is measured.
-const ROUNDS: usize = 3;
-
-/// Measures the servers in turns, and takes of each figure the one in the middle: the same program has reads at 18 µs in
-/// one minute and at 26 µs in another, by what else the host of the machine does.
-pub fn measure(programs: &Programs, settings: &Settings, sides: &mut [(Which, &mut Numbers)]) -> Result<()> {
-    let mut all = vec![Vec::new(); sides.len()];
-    for _ in 0..ROUNDS {
-        for ((which, _), all) in sides.iter().zip(&mut all) {
-            all.push(measure_one(&programs.start(*which)?, settings)?);
-        }
-    }
-    for ((_, numbers), all) in sides.iter_mut().zip(&all) {
-        for key in all[0].keys() {
-            numbers.insert(key, median(all.iter().map(|one| one[key]).collect()));
-        }
-    }
-    Ok(())
-}
-
 /// Creates ConfigMaps for a while, then reads them.
-fn measure_one(server: &Server, settings: &Settings) -> Result<Numbers> {
+pub fn measure(server: &Server, settings: &Settings) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     server.create_namespace(NAMESPACE)?;
     let until = Until::Passed(settings.time);

@@ -21,7 +21,8 @@ use crate::{Numbers, Settings};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Creates ConfigMaps, then pods, before the eyes of all watchers.
-pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> Result<()> {
+pub fn measure(server: &Server, settings: &Settings) -> Result<Numbers> {
+    let mut numbers = Numbers::new();
     let keys = [
         (
             Kind::ConfigMap,
@@ -42,7 +43,7 @@ pub fn measure(server: &Server, settings: &Settings, numbers: &mut Numbers) -> R
         numbers.insert(creates, seen.created.rate());
         numbers.insert(restarts, seen.restarts as f64);
     }
-    Ok(())
+    Ok(numbers)
 }
 
 struct Seen {
