@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 
-use crate::store::Object;
+use crate::store::{BETWEEN, Object};
 
 /// Bytes on their way to a client, in one part or in several that lie apart. As a [`Buf`] it is read without bringing
 /// them together.
@@ -90,9 +90,10 @@ impl Writer {
         self.seal();
         let range = from..object.body().len();
         match self.piece.parts.back_mut() {
-            // Behind the body before it, it is stored already.
+            // Behind the body before it, it is stored already. Looking there would wait for memory: the end of a body
+            // is read when it is sent, and not before.
             Some(Part::Stored(last, range))
-                if range.end == last.body().len() && last.body_between()[range.end..].starts_with(before) =>
+                if range.end == last.body().len() && BETWEEN.as_bytes().starts_with(before) =>
             {
                 range.end += before.len();
                 self.piece.len += before.len();

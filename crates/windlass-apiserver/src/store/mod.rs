@@ -39,6 +39,7 @@ use pairs::Interner;
 
 pub use history::{Event, EventType, Events, Limits, Unreadable};
 pub use kind::Kind;
+pub(crate) use object::BETWEEN;
 pub use object::{Malformed, Object, Offsets, Parts};
 pub use pairs::Pair;
 pub use snapshot::{Range, Snapshot};

@@ -33,7 +33,7 @@ pub struct Object {
 }
 
 /// What stands between two items of a list; of items that carry their kind only the comma.
-const BETWEEN: &str = ",{";
+pub const BETWEEN: &str = ",{";
 
 /// How long a body may be: far beyond the 3 MiB of a request, and such that offsets count in 32 bits.
 pub(super) const BODY_MAX: usize = 64 << 20;
@@ -218,7 +218,7 @@ impl Object {
         self.filled
     }
 
-    /// The body and after it `,{`, so that a list can take an item together with what stands before the next.
+    /// The body and after it [`BETWEEN`], so that a list can take an item together with what stands before the next.
     pub fn body_between(&self) -> &[u8] {
         &self.text.as_bytes()[..self.body_len as usize + BETWEEN.len()]
     }
