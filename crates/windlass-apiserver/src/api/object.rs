@@ -180,13 +180,13 @@ pub(super) fn meta_mut(tree: &mut Value) -> &mut Map<String, Value> {
     object_entry(object, "metadata")
 }
 
-/// The string at `metadata.<key>`; empty if there is none.
 /// The spec, which is put there if there is none.
 pub(super) fn spec_mut(tree: &mut Value) -> &mut Map<String, Value> {
     let tree = tree.as_object_mut().expect("objects are JSON objects");
     crate::json::object_entry(tree, "spec")
 }
 
+/// The string at `metadata.<key>`; empty if there is none.
 pub(super) fn meta_str<'a>(tree: &'a Value, key: &str) -> &'a str {
     str_at(tree, &["metadata", key])
 }
