@@ -7,8 +7,9 @@ use serde_json::{Map, json};
 
 use super::list::{parse_revision, too_large_revision};
 use super::negotiate::{Shape, not_acceptable};
+use super::object::load;
 use super::registry::Resource;
-use super::response::{Body, Response, render};
+use super::response::{Body, Response};
 use super::server::{Answer, Call, Server};
 use super::shape::{self, Include, Tabulator};
 use crate::codec::Format;
@@ -75,8 +76,8 @@ impl Server {
                 let mut metadata = Map::new();
                 metadata.insert("resourceVersion".into(), json!(object.revision().to_string()));
                 let tabulator = Tabulator { resource: resource.clone(), version, include };
-                let tree = tabulator.table(metadata, std::slice::from_ref(object), true, call.now);
-                return Ok(Response::new(code, output.content_type(), Body::Full(render(output, &tree))));
+                let tree = tabulator.table(metadata, &load(resource, object), true, call.now);
+                return Ok(Response::tree(code, output, &tree));
             }
         }
         bytes.push(b'\n');

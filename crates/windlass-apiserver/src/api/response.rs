@@ -139,7 +139,7 @@ pub fn render(output: &Output, value: &Value) -> Bytes {
         Format::Yaml => super::yaml::write(value).into(),
         _ if output.pretty => {
             let mut bytes = Vec::new();
-            crate::codec::write_pretty(&mut bytes, value);
+            crate::codec::write_pretty(&mut bytes, value, 0);
             bytes.into()
         }
         _ => {

@@ -128,19 +128,9 @@ pub(super) struct Tabulator {
 }
 
 impl Tabulator {
-    /// A Table of these objects.
-    pub fn table(
-        &self,
-        metadata: Map<String, Value>,
-        objects: &[Arc<Object>],
-        columns: bool,
-        now: Timestamp,
-    ) -> Value {
-        let trees: Vec<Value> = objects.iter().map(|object| load(&self.resource, object)).collect();
-        let mut trees: Vec<&Value> = trees.iter().collect();
-        print::sort_rows(&self.resource.group, &self.resource.kind, &mut trees);
-        let rows = trees.into_iter().map(|tree| self.row_of(tree, now)).collect::<Vec<_>>();
-        self.frame(metadata, rows, columns)
+    /// A Table of one object.
+    pub fn table(&self, metadata: Map<String, Value>, tree: &Value, columns: bool, now: Timestamp) -> Value {
+        self.frame(metadata, vec![self.row_of(tree, now)], columns)
     }
 
     /// A Table of these rows.
@@ -180,13 +170,5 @@ impl Tabulator {
         };
         row.insert("object".into(), object);
         Value::Object(row)
-    }
-}
-
-/// The version of the shape, where it is not the object itself.
-pub(super) fn partial_version(shape: Shape) -> Option<&'static str> {
-    match shape {
-        Shape::Partial(version) | Shape::PartialList(version) => Some(version),
-        _ => None,
     }
 }

@@ -402,7 +402,7 @@ impl<'a> Encoder<'a> {
                 let tabulator = Tabulator { resource: self.resource.clone(), version, include: self.include };
                 let mut metadata = Map::new();
                 metadata.insert("resourceVersion".into(), json!(revision.to_string()));
-                tabulator.frame(metadata, vec![tabulator.row_of(&tree, now)], !self.columns_sent)
+                tabulator.table(metadata, &tree, !self.columns_sent, now)
             }
         };
         frame(out, kind, &value);

@@ -21,7 +21,7 @@ pub use canonical::{canonical, canonical_again, canonical_meta};
 pub use parse::{ParseError, Parsed, Problems, parse, summary, type_meta};
 pub use proto::{Envelope, decode_proto, envelope};
 pub use scalar::quantity::Quantity;
-pub use write::{Encoded, write, write_pretty, write_value};
+pub use write::{Encoded, pretty_line, write, write_pretty, write_value};
 pub(crate) use yaml::is_text as yaml_is_text;
 
 use serde_json::Value;

@@ -66,42 +66,40 @@ pub fn write_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
-/// Writes any JSON with two spaces for each level, without a line end.
-pub fn write_pretty(out: &mut Vec<u8>, value: &Value) {
-    pretty(out, value, 0);
-}
-
-fn pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
-    let line = |out: &mut Vec<u8>, index: usize, depth: usize| {
-        if index > 0 {
-            out.push(b',');
-        }
-        out.push(b'\n');
-        out.extend(std::iter::repeat_n(b' ', 2 * depth));
-    };
+/// Writes any JSON with two spaces for each level, without a line end, as it stands at some depth of another.
+pub fn write_pretty(out: &mut Vec<u8>, value: &Value, depth: usize) {
     match value {
         Value::Array(list) if !list.is_empty() => {
             out.push(b'[');
             for (index, value) in list.iter().enumerate() {
-                line(out, index, depth + 1);
-                pretty(out, value, depth + 1);
+                pretty_line(out, index, depth + 1);
+                write_pretty(out, value, depth + 1);
             }
-            line(out, 0, depth);
+            pretty_line(out, 0, depth);
             out.push(b']');
         }
         Value::Object(map) if !map.is_empty() => {
             out.push(b'{');
             for (index, (key, value)) in map.iter().enumerate() {
-                line(out, index, depth + 1);
+                pretty_line(out, index, depth + 1);
                 write_string(out, key);
                 out.extend_from_slice(b": ");
-                pretty(out, value, depth + 1);
+                write_pretty(out, value, depth + 1);
             }
-            line(out, 0, depth);
+            pretty_line(out, 0, depth);
             out.push(b'}');
         }
         other => write_value(out, other),
     }
+}
+
+/// Begins the line of an element of a list or object: those after the first stand behind a comma.
+pub fn pretty_line(out: &mut Vec<u8>, index: usize, depth: usize) {
+    if index > 0 {
+        out.push(b',');
+    }
+    out.push(b'\n');
+    out.extend(std::iter::repeat_n(b' ', 2 * depth));
 }
 
 fn write_object(out: &mut Vec<u8>, map: &Map<String, Value>) {
@@ -235,7 +233,7 @@ mod tests {
     #[test]
     fn the_pretty_form_escapes_too() {
         let mut out = Vec::new();
-        write_pretty(&mut out, &json!({"b": "<&>\u{2028}", "e": {}, "l": [], "n": [1, {"a": null}]}));
+        write_pretty(&mut out, &json!({"b": "<&>\u{2028}", "e": {}, "l": [], "n": [1, {"a": null}]}), 0);
         let want = r#"{
   "b": "\u003c\u0026\u003e\u2028",
   "e": {},

@@ -63,15 +63,13 @@ pub fn row_conditions(group: &str, kind: &str, object: &Value) -> Option<Value> 
     Some(json!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
 }
 
-/// Puts the objects of a list in the order in which a table shows them: flow schemas by precedence, all others as
-/// they come.
-pub fn sort_rows(group: &str, kind: &str, objects: &mut [&Value]) {
-    if (group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema") {
-        let precedence =
-            |object: &Value| json::at(object, &["spec", "matchingPrecedence"]).and_then(Value::as_i64);
-        let name = |object: &Value| json::str_at(object, &["metadata", "name"]).to_owned();
-        objects.sort_by_cached_key(|object| (precedence(object).unwrap_or(0), name(object)));
-    }
+/// What a table shows objects in the order of, where it is not the order of lists: of flow schemas, the precedence.
+pub fn row_order(group: &str, kind: &str) -> Option<fn(&Value) -> (i64, String)> {
+    let precedence = |object: &Value| {
+        let precedence = json::at(object, &["spec", "matchingPrecedence"]).and_then(Value::as_i64);
+        (precedence.unwrap_or(0), json::str_at(object, &["metadata", "name"]).to_owned())
+    };
+    ((group, kind) == ("flowcontrol.apiserver.k8s.io", "FlowSchema")).then_some(precedence)
 }
 
 fn printer(group: &str, kind: &str) -> Option<Printer> {
@@ -149,7 +147,8 @@ mod tests {
         let schema = |name: &str, precedence: i64| json!({"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}});
         let (a, b, c) = (schema("a", 9), schema("b", 1), schema("c", 1));
         let mut rows = [&a, &c, &b];
-        sort_rows("flowcontrol.apiserver.k8s.io", "FlowSchema", &mut rows);
+        rows.sort_by_key(|schema| row_order("flowcontrol.apiserver.k8s.io", "FlowSchema").unwrap()(schema));
         assert_eq!(rows, [&b, &c, &a]);
+        assert!(row_order("", "Pod").is_none());
     }
 }

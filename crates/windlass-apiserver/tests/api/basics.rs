@@ -1,7 +1,7 @@
 //! Create, read, update, patch, delete.
 
 use crate::world::World;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -87,6 +87,40 @@ fn lists_page_through_one_snapshot() {
     let selected = world.get(&format!("{MAPS}?labelSelector=n%20in%20(a,z)")).expect(200);
     assert_eq!(selected["items"].as_array().unwrap().len(), 1);
     assert_eq!(world.get(&format!("{MAPS}?resourceVersion=99999")).expect(504)["reason"], "Timeout");
+}
+
+/// Long lists are written piece by piece, in every form, so that nobody waits for them: what is between two pieces must
+/// not show.
+#[test]
+fn lists_of_every_form_are_whole() {
+    let forms = [
+        ("items", "application/json"),
+        ("items", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"),
+        ("rows", "application/json;as=Table;g=meta.k8s.io;v=v1"),
+    ];
+    let mut world = World::new();
+    for count in [0, 1, 800] {
+        for n in world.get(MAPS).expect(200)["items"].as_array().unwrap().len()..count {
+            let map = json!({"metadata": {"name": format!("m{n:03}")}, "data": {"k": "v".repeat(1500)}});
+            world.post(MAPS, &map).expect(201);
+        }
+        for (list, accept) in forms {
+            let [dense, pretty] = ["", "?pretty=1"].map(|query| {
+                let answer = world.ask("GET", &format!("{MAPS}{query}"), &[("accept", accept)], "");
+                assert_eq!(answer.pieces > 1, count == 800, "{accept}");
+                (answer.expect(200), answer.text)
+            });
+            assert_eq!(dense.0, pretty.0);
+            assert_eq!(dense.1, format!("{}\n", dense.0));
+            assert_eq!(pretty.1, serde_json::to_string_pretty(&pretty.0).unwrap());
+            let name = |item: &Value| match list {
+                "rows" => item["cells"][0].clone(),
+                _ => item["metadata"]["name"].clone(),
+            };
+            let names: Vec<Value> = dense.0[list].as_array().into_iter().flatten().map(name).collect();
+            assert_eq!(names, (0..count).map(|n| json!(format!("m{n:03}"))).collect::<Vec<_>>(), "{accept}");
+        }
+    }
 }
 
 #[test]

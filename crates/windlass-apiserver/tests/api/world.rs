@@ -31,15 +31,20 @@ pub struct Answer {
     pub code: u16,
     pub headers: HeaderMap,
     pub text: String,
+    /// In how many pieces it came: others take their steps in between.
+    pub pieces: usize,
 }
 
 impl Answer {
     fn read(response: Response) -> Answer {
         let mut bytes = Vec::new();
+        let mut pieces = 1;
         match response.body {
             Body::Full(all) => bytes.extend_from_slice(&all),
             Body::List(mut list) => {
+                pieces = 0;
                 while let Some(piece) = list.next_piece() {
+                    pieces += 1;
                     bytes.extend_from_slice(&piece.into_bytes());
                 }
             }
@@ -47,7 +52,7 @@ impl Answer {
             Body::Metrics => {}
         }
         let text = String::from_utf8(bytes).unwrap();
-        Answer { code: response.status.as_u16(), headers: response.headers, text }
+        Answer { code: response.status.as_u16(), headers: response.headers, text, pieces }
     }
 
     /// The body as JSON.

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{item_tree, list_tree};
 use crate::api::filter::Filter;
-use crate::api::object::serves_stored;
+use crate::api::negotiate::Output;
+use crate::api::object::{load, serves_stored};
 use crate::api::piece::{Piece, Writer};
 use crate::api::registry::Resource;
-use crate::api::shape;
+use crate::api::response::render;
+use crate::api::shape::{self, Tabulator};
+use crate::codec::{pretty_line, write_pretty, write_value};
 use crate::store::{Object, Snapshot};
 
 /// About how many bytes of a list are written at a time.
@@ -16,14 +23,60 @@ const PARTS: usize = 60;
 /// Objects shorter than this are copied, several into one part.
 const COPIED: usize = 1 << 10;
 
+/// What stands for the items where what is around them is written: no text of an object's is only this.
+const ITEMS: &str = "\0";
+/// How deep the items stand in a list that is written for people.
+const DEPTH: usize = 2;
+
 /// A list on its way to the client: pieces of JSON from a snapshot.
 pub struct ListBody {
     items: Items,
     resource: Arc<Resource>,
-    partial: Option<&'static str>,
+    form: Form,
+    pretty: bool,
     head: Vec<u8>,
     tail: Vec<u8>,
+    /// The list, if it turns out that there is nothing in it.
+    empty: Vec<u8>,
     stage: Stage,
+}
+
+/// What a list shows of each object.
+pub(super) enum Form {
+    /// All of it.
+    Object,
+    /// Its metadata, of this version.
+    Partial(&'static str),
+    /// A row, as it was at this time.
+    Row(Tabulator, Timestamp),
+}
+
+impl Form {
+    /// What is shown of an object.
+    pub fn tree(&self, resource: &Resource, object: &Object) -> Value {
+        match self {
+            Form::Object => item_tree(resource, object),
+            Form::Partial(version) => shape::partial_tree(resource, version, object),
+            Form::Row(tabulator, now) => tabulator.row_of(&load(resource, object), *now),
+        }
+    }
+
+    /// The list of these.
+    pub fn list_tree(&self, resource: &Resource, metadata: Map<String, Value>, items: Vec<Value>) -> Value {
+        match self {
+            Form::Object => {
+                let (kind, version) = (&resource.list_kind, resource.api_version());
+                list_tree(kind, &version, metadata, Value::Array(items), resource.is_custom())
+            }
+            Form::Partial(version) => {
+                // A list of metadata that has none is null, as its Go slice is.
+                let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
+                let version = format!("meta.k8s.io/{version}");
+                list_tree("PartialObjectMetadataList", &version, metadata, items, false)
+            }
+            Form::Row(tabulator, _) => tabulator.frame(metadata, items, true),
+        }
+    }
 }
 
 pub(super) enum Items {
@@ -34,9 +87,11 @@ pub(super) enum Items {
 }
 
 impl Items {
-    /// Whether nothing will be listed.
-    pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
+    /// The same in another order.
+    pub fn sorted_by<K: Ord>(self, key: impl Fn(&Object) -> K) -> Items {
+        let mut objects: Vec<_> = self.iter().cloned().collect();
+        objects.sort_by_cached_key(|object| key(object));
+        Items::Page(objects.into_iter())
     }
 
     /// What will be listed.
@@ -54,23 +109,27 @@ impl Items {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Stage {
-    Head,
     First,
     More,
     Done,
 }
 
 impl ListBody {
-    /// These items between a head and a tail. Of whom only metadata is wanted, its version is told.
+    /// A list of these items, as JSON.
     pub(super) fn new(
         items: Items,
         resource: Arc<Resource>,
-        partial: Option<&'static str>,
-        head: String,
-        tail: String,
+        form: Form,
+        output: &Output,
+        metadata: Map<String, Value>,
     ) -> ListBody {
-        let (head, tail) = (head.into_bytes(), tail.into_bytes());
-        ListBody { items, resource, partial, head, tail, stage: Stage::Head }
+        let empty = render(output, &form.list_tree(&resource, metadata.clone(), Vec::new())).into();
+        let frame = render(output, &form.list_tree(&resource, metadata, vec![Value::from(ITEMS)]));
+        let place = br#""\u0000""#;
+        // The items of a Table come last, behind texts of others.
+        let at = memchr::memmem::rfind(&frame, place).expect("the frame has a place for items");
+        let (head, tail) = (frame[..at].to_vec(), frame[at + place.len()..].to_vec());
+        ListBody { items, resource, form, pretty: output.pretty, head, tail, empty, stage: Stage::First }
     }
 
     /// Whether all pieces were taken.
@@ -84,15 +143,13 @@ impl ListBody {
             return None;
         }
         let mut out = Writer::default();
-        if self.stage == Stage::Head {
-            out.open().append(&mut self.head);
-            self.stage = Stage::First;
-        }
         let mut after = None;
+        let writer =
+            ItemWriter { resource: &self.resource, form: &self.form, pretty: self.pretty, head: &self.head };
         let ended = match &mut self.items {
             Items::Page(objects) => loop {
                 let Some(object) = objects.next() else { break true };
-                write(&mut out, &mut self.stage, &self.resource, self.partial, &object);
+                writer.write(&mut out, &mut self.stage, &object);
                 if is_full(&out) {
                     break false;
                 }
@@ -103,7 +160,7 @@ impl ListBody {
                     .filter(|object| filter.matches(object));
                 loop {
                     let Some(object) = matching.next() else { break true };
-                    write(&mut out, &mut self.stage, &self.resource, self.partial, object);
+                    writer.write(&mut out, &mut self.stage, object);
                     if is_full(&out) {
                         after = Some(object.key().to_owned());
                         break false;
@@ -115,7 +172,8 @@ impl ListBody {
             *from = Some(after);
         }
         if ended {
-            out.open().append(&mut self.tail);
+            let end = if self.stage == Stage::First { &mut self.empty } else { &mut self.tail };
+            out.open().append(end);
             self.stage = Stage::Done;
         }
         Some(out.finish())
@@ -126,29 +184,47 @@ fn is_full(out: &Writer) -> bool {
     out.len() >= CHUNK || out.parts() >= PARTS
 }
 
-fn write(
-    out: &mut Writer,
-    stage: &mut Stage,
-    resource: &Resource,
-    partial: Option<&str>,
-    object: &Arc<Object>,
-) {
-    let first = std::mem::replace(stage, Stage::More) == Stage::First;
-    if partial.is_none() && object.body().len() >= COPIED && serves_stored(resource, object) {
-        // Large ones are sent from where they are: copying them would be a third of what a list costs.
-        return match (resource.is_custom(), first) {
-            (true, true) => out.push(b"", object.clone(), 0),
-            (true, false) => out.push(b",", object.clone(), 0),
-            (false, true) => out.push(b"{", object.clone(), object.offsets().prefix_len),
-            (false, false) => out.push(b",{", object.clone(), object.offsets().prefix_len),
-        };
-    }
-    let out = out.open();
-    if !first {
-        out.push(b',');
-    }
-    match partial {
-        Some(version) => shape::write_partial(out, resource, version, object),
-        None => shape::write_item(out, resource, object),
+/// How the items of a list are written.
+struct ItemWriter<'a> {
+    resource: &'a Resource,
+    form: &'a Form,
+    pretty: bool,
+    /// What comes before the first.
+    head: &'a [u8],
+}
+
+impl ItemWriter<'_> {
+    fn write(&self, out: &mut Writer, stage: &mut Stage, object: &Arc<Object>) {
+        let resource = self.resource;
+        let first = std::mem::replace(stage, Stage::More) == Stage::First;
+        if first {
+            out.open().extend_from_slice(self.head);
+        }
+        if self.pretty {
+            let out = out.open();
+            if !first {
+                pretty_line(out, 1, DEPTH);
+            }
+            return write_pretty(out, &self.form.tree(resource, object), DEPTH);
+        }
+        let whole = matches!(self.form, Form::Object);
+        if whole && object.body().len() >= COPIED && serves_stored(resource, object) {
+            // Large ones are sent from where they are: copying them would be a third of what a list costs.
+            return match (resource.is_custom(), first) {
+                (true, true) => out.push(b"", object.clone(), 0),
+                (true, false) => out.push(b",", object.clone(), 0),
+                (false, true) => out.push(b"{", object.clone(), object.offsets().prefix_len),
+                (false, false) => out.push(b",{", object.clone(), object.offsets().prefix_len),
+            };
+        }
+        let out = out.open();
+        if !first {
+            out.push(b',');
+        }
+        match self.form {
+            Form::Object => shape::write_item(out, resource, object),
+            Form::Partial(version) => shape::write_partial(out, resource, version, object),
+            Form::Row(..) => write_value(out, &self.form.tree(resource, object)),
+        }
     }
 }

@@ -10,15 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::filter::Filter;
 use super::negotiate::Shape;
+use super::object::load;
 use super::registry::Resource;
-use super::response::{Body, Response, render};
+use super::response::{Body, Response};
 use super::server::{Answer, Call, Server};
-use super::shape::{self, Include, Tabulator, partial_version};
+use super::shape::{self, Include, Tabulator};
 use crate::codec::Format;
 use crate::field::{Errors, Path};
+use crate::print;
 use crate::status::{Result, Status};
 use crate::store::{Object, Snapshot, Unreadable};
-use body::Items;
+use body::{Form, Items};
 
 pub use body::ListBody;
 
@@ -68,36 +70,25 @@ impl Server {
             _ => Items::Page(take_page(&page, &resource, &filter, &mut metadata).into_iter()),
         };
         self.foresee(call, &resource, items.iter())?;
-        let plain = call.output.format == Format::Json && !call.output.pretty;
-        if plain && !matches!(call.output.shape, Shape::Table(_)) {
-            return Ok(stream(call, resource, items, &metadata).into());
-        }
-        let objects: Vec<Arc<Object>> = match items {
-            Items::Page(objects) => objects.collect(),
-            range => range.iter().cloned().collect(),
-        };
-        let tree = match call.output.shape {
+        let form = match call.output.shape {
             Shape::Table(version) => {
-                Tabulator { resource, version, include }.table(metadata, &objects, true, call.now)
+                Form::Row(Tabulator { resource: resource.clone(), version, include }, call.now)
             }
-            Shape::Partial(version) | Shape::PartialList(version) => {
-                let items: Vec<_> =
-                    objects.iter().map(|object| shape::partial_tree(&resource, version, object)).collect();
-                let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
-                list_tree(
-                    "PartialObjectMetadataList",
-                    &format!("meta.k8s.io/{version}"),
-                    metadata,
-                    items,
-                    false,
-                )
-            }
-            Shape::Object => {
-                let items = objects.iter().map(|object| item_tree(&resource, object)).collect();
-                list_tree(&resource.list_kind, &resource.api_version(), metadata, items, resource.is_custom())
-            }
+            Shape::Partial(version) | Shape::PartialList(version) => Form::Partial(version),
+            Shape::Object => Form::Object,
         };
-        Ok(Response::new(200, call.output.content_type(), Body::Full(render(&call.output, &tree))).into())
+        let items = match (&form, print::row_order(&resource.group, &resource.kind)) {
+            (Form::Row(..), Some(order)) => items.sorted_by(|object| order(&load(&resource, object))),
+            _ => items,
+        };
+        if call.output.format == Format::Yaml {
+            // For people, who read few at a time: it is written whole.
+            let items = items.iter().map(|object| form.tree(&resource, object)).collect();
+            let tree = form.list_tree(&resource, metadata, items);
+            return Ok(Response::tree(200, &call.output, &tree).into());
+        }
+        let body = ListBody::new(items, resource, form, &call.output, metadata);
+        Ok(Response::new(200, call.output.content_type(), Body::List(Box::new(body))).into())
     }
 
     /// The snapshot that the request's `resourceVersion`, `resourceVersionMatch` and `continue` ask for.
@@ -210,43 +201,7 @@ fn take_page(
     objects
 }
 
-/// A list that is copied from the store piece by piece.
-fn stream(call: &Call<'_>, resource: Arc<Resource>, items: Items, metadata: &Map<String, Value>) -> Response {
-    let metadata = serde_json::to_string(metadata).expect("a map of plain values");
-    let partial = partial_version(call.output.shape);
-    let (kind, api_version) = match partial {
-        Some(version) => ("PartialObjectMetadataList", format!("meta.k8s.io/{version}")),
-        None => (&*resource.list_kind, resource.api_version()),
-    };
-    if partial.is_some() && items.is_empty() {
-        // A list of metadata that has none is null, as its Go slice is.
-        let body = format!(
-            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":null}}\n"
-        );
-        return Response::new(200, call.output.content_type(), Body::Full(body.into()));
-    }
-    let (head, tail) = if resource.is_custom() && partial.is_none() {
-        let head = format!("{{\"apiVersion\":\"{api_version}\",\"items\":[");
-        (head, format!("],\"kind\":\"{kind}\",\"metadata\":{}}}\n", custom_metadata(&metadata)))
-    } else {
-        let head = format!(
-            "{{\"kind\":\"{kind}\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
-        );
-        (head, "]}\n".to_owned())
-    };
-    let body = ListBody::new(items, resource, partial, head, tail);
-    Response::new(200, call.output.content_type(), Body::List(Box::new(body)))
-}
-
-/// Lists of custom objects say `continue` even when it is empty, first.
-fn custom_metadata(metadata: &str) -> String {
-    let mut tree: Map<String, Value> = serde_json::from_str(metadata).expect("just written");
-    tree.entry("continue").or_insert(json!(""));
-    let mut tree = Value::Object(tree);
-    tree.sort_all_objects();
-    tree.to_string()
-}
-
+/// The tree of an object as an item of its list.
 fn item_tree(resource: &Resource, object: &Object) -> Value {
     let mut tree = shape::object_tree(resource, object);
     if !resource.is_custom()
