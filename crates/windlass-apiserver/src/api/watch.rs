@@ -250,6 +250,7 @@ impl Watch {
         let one = self.filter.key(&self.resource);
         let single = one.as_ref().map(|key| initial.snapshot.get(key).into_iter().collect::<Vec<_>>());
         let range = initial.snapshot.range(self.filter.namespace.as_deref(), initial.after.as_deref());
+        let count = if one.is_some() { 1 } else { range.len() };
         let objects: Box<dyn Iterator<Item = &Arc<Object>>> = match single {
             Some(objects) => Box::new(objects.into_iter()),
             None => Box::new(range),
@@ -258,6 +259,7 @@ impl Watch {
             if !self.filter.matches(object) {
                 continue;
             }
+            make_room(out, count, object);
             Encoder::new(&self.resource, self.output, self.include, self.columns_sent)
                 .event(out, "ADDED", object, now);
             self.columns_sent = true;
@@ -293,10 +295,7 @@ impl Watch {
         let mut written = 0;
         for event in events {
             if let Some((kind, object)) = self.concerns(event) {
-                if out.capacity() == 0 {
-                    // Room for all if they are alike: a buffer that grows is copied each time.
-                    out.reserve((count * (object.body().len() + 40)).min(CHUNK + object.body().len()));
-                }
+                make_room(out, count, &object);
                 let encoder = Encoder::new(&self.resource, self.output, self.include, self.columns_sent);
                 encoder.event(out, kind, &object, now);
                 self.columns_sent = true;
@@ -406,6 +405,13 @@ impl<'a> Encoder<'a> {
             }
         };
         frame(out, kind, &value);
+    }
+}
+
+/// Makes room for so many events at once, if they are alike: a buffer that grows is copied each time.
+fn make_room(out: &mut Vec<u8>, count: usize, object: &Object) {
+    if out.capacity() == 0 {
+        out.reserve((count * (object.body().len() + 40)).min(CHUNK + object.body().len()));
     }
 }
 
