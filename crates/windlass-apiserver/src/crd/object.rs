@@ -26,6 +26,8 @@ pub fn default_definition(crd: &mut Value) {
     if !spec.get("conversion").is_some_and(Value::is_object) {
         spec.insert("conversion".into(), json!({"strategy": "None"}));
     }
+    // Internally there is no webhook, only what it says.
+    drop_webhook(spec, |versions| !versions.is_array());
     let service = ["webhook", "clientConfig", "service"];
     let service = service.iter().try_fold(&mut spec["conversion"], |value, key| value.get_mut(key));
     if let Some(Value::Object(service)) = service {
@@ -41,6 +43,7 @@ pub fn default_definition(crd: &mut Value) {
 pub fn prepare_create(crd: &mut Value) {
     let Some(root) = crd.as_object_mut() else { return };
     object_entry(root, "metadata").insert("generation".into(), 1.into());
+    prepare_spec(object_entry(root, "spec"));
     let names = json!({"plural": "", "kind": ""});
     root.insert("status".into(), json!({"conditions": null, "acceptedNames": names, "storedVersions": null}));
     store_version(crd);
@@ -54,10 +57,27 @@ pub fn prepare_update(crd: &mut Value, old: &Value) {
         None => drop(root.shift_remove("status")),
     }
     let generation = at(old, &["metadata", "generation"]).and_then(Value::as_i64).unwrap_or_default();
+    prepare_spec(object_entry(root, "spec"));
     let changed = root.get("spec") != old.get("spec");
     let generation = generation + i64::from(changed);
     object_entry(root, "metadata").insert("generation".into(), generation.into());
     store_version(crd);
+}
+
+/// A list of review versions that is empty is owned, and not kept.
+fn prepare_spec(spec: &mut Map<String, Value>) {
+    drop_webhook(spec, |versions| versions.as_array().is_none_or(Vec::is_empty));
+}
+
+/// Takes the webhook of the conversion away, if it has no client and its review versions say nothing.
+fn drop_webhook(spec: &mut Map<String, Value>, say_nothing: impl Fn(&Value) -> bool) {
+    let Some(Value::Object(conversion)) = spec.get_mut("conversion") else { return };
+    let says_nothing = |webhook: &Value| {
+        !webhook["clientConfig"].is_object() && say_nothing(&webhook["conversionReviewVersions"])
+    };
+    if conversion.get("webhook").is_some_and(says_nothing) {
+        conversion.shift_remove("webhook");
+    }
 }
 
 /// Keeps the spec on an update of `/status`.
