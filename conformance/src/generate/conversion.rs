@@ -98,7 +98,15 @@ fn step(rng: &mut Rng) -> Step {
 pub fn converted(rng: &mut Rng) -> Vec<Step> {
     let path = rng.pick(&["/convert", "/convert", "/convert-label"]);
     let count = 6 + rng.below(8);
-    with(path, (0..count).map(|_| step(rng)).collect())
+    let steps = (0..count).flat_map(|_| {
+        let step = step(rng);
+        // kube-apiserver applies a patch to what its cache of the version still holds, and warns of what is wrong with it;
+        // that the object is gone, it finds out afterwards. A list waits for the cache.
+        let seen =
+            (step.method == "DELETE").then(|| ["v1", "v2"].map(|version| Step::new("GET", things(version))));
+        std::iter::once(step).chain(seen.into_iter().flatten())
+    });
+    with(path, steps.collect())
 }
 
 /// Webhooks that convert wrongly, or not at all. What is stored can be read as it is.
