@@ -63,9 +63,12 @@ pub fn row_conditions(group: &str, kind: &str, object: &Value) -> Option<Value> 
     Some(json!([{"type": "Completed", "status": "True", "reason": phase, "message": message}]))
 }
 
+/// What an object is ordered by.
+type Order = fn(&Value) -> (i64, String);
+
 /// What a table shows objects in the order of, where it is not the order of lists: of flow schemas, the precedence.
-pub fn row_order(group: &str, kind: &str) -> Option<fn(&Value) -> (i64, String)> {
-    let precedence = |object: &Value| {
+pub fn row_order(group: &str, kind: &str) -> Option<Order> {
+    let precedence: Order = |object| {
         let precedence = json::at(object, &["spec", "matchingPrecedence"]).and_then(Value::as_i64);
         (precedence.unwrap_or(0), json::str_at(object, &["metadata", "name"]).to_owned())
     };
