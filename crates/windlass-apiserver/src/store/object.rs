@@ -218,7 +218,7 @@ impl Object {
         self.filled
     }
 
-    /// The body and after it [`BETWEEN`], so that a list can take an item together with what stands before the next.
+    /// The body and after it `,{`, so that a list can take an item together with what stands before the next.
     pub fn body_between(&self) -> &[u8] {
         &self.text.as_bytes()[..self.body_len as usize + BETWEEN.len()]
     }
