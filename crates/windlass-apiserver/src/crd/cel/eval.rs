@@ -212,7 +212,7 @@ impl<'m> Machine<'m> {
                         let value = self.eval(value, scope)?;
                         let mut found = false;
                         for element in &list.elements {
-                            found = found || value.equals(&self.eval(element, scope)?)?;
+                            found = found || value.is_at(&self.eval(element, scope)?)?;
                         }
                         Ok(Val::Bool(found))
                     }

@@ -202,7 +202,13 @@ fn is_text(arg: &Val<'_>) -> Result<()> {
         }),
         (_, "google.protobuf.Duration" | "google.protobuf.Timestamp") => Ok(()),
         (
-            Val::Optional(_) | Val::Url(_) | Val::Format(_) | Val::Made(_) | Val::Check(_) | Val::Foreign(_),
+            Val::Optional(_)
+            | Val::Url(_)
+            | Val::Format(_)
+            | Val::Made(_)
+            | Val::Check(_)
+            | Val::Foreign(_)
+            | Val::Sum(_),
             name,
         ) => {
             let wants = "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \

@@ -155,7 +155,10 @@ fn apply<'a>(
     machine.work(volume)?;
     let value = library::call(namespace, name, target, args)?;
     machine.work(self::volume(&value))?;
-    Ok(value)
+    Ok(match (name, value) {
+        ("add" | "sub", Val::Foreign(sum)) if target.is_some() => Val::Sum(sum),
+        (_, value) => value,
+    })
 }
 
 /// What passing a value to the library costs: it is copied whole.
@@ -183,6 +186,8 @@ fn operator<'a>(machine: &Machine<'_>, name: &str, args: &[Val<'a>]) -> Option<R
     let compare =
         |is: fn(Ordering) -> bool, a: &Val<'a>, b: &Val<'a>| order(a, b).map(|order| Val::Bool(is(order)));
     Some(match (name, args) {
+        (operators::EQUALS, [a, b]) if a.cannot_tell(b) => Err(Fault::NoOverload),
+        (operators::NOT_EQUALS, [a, b]) if a.cannot_tell(b) => Ok(Val::Bool(true)),
         (operators::EQUALS, [a, b]) => equal(machine, a, b).map(Val::Bool),
         (operators::NOT_EQUALS, [a, b]) => equal(machine, a, b).map(|same| Val::Bool(!same)),
         (operators::LESS, [a, b]) => compare(Ordering::is_lt, a, b),
@@ -359,7 +364,7 @@ fn contained<'a>(machine: &Machine<'_>, value: &Val<'a>, container: &Val<'a>) ->
     }
     for element in container.elements()? {
         machine.work(1)?;
-        if value.equals(&element)? {
+        if value.is_at(&element)? {
             return Ok(Val::Bool(true));
         }
     }

@@ -94,6 +94,9 @@ pub(super) enum Val<'a> {
     Composed,
     /// Times, durations, quantities, addresses: what only the function library looks into.
     Foreign(cel::Value),
+    /// A quantity that came of adding or subtracting. kube-apiserver [cannot tell](Val::cannot_tell) whether a quantity is
+    /// equal to it, since it holds such a one by reference.
+    Sum(cel::Value),
 }
 
 /// A string, borrowed from the object or shared.
@@ -201,6 +204,7 @@ impl<'a> Val<'a> {
                 _ => "object",
             },
             Val::Foreign(_) => "object",
+            Val::Sum(_) => "kubernetes.Quantity",
             Val::Made(_) => "object",
             Val::Check(check) => check.type_name(),
             Val::Composed => "kubernetes.variables",
@@ -266,7 +270,7 @@ impl<'a> Val<'a> {
             (Val::Bytes(a), Val::Bytes(b)) => a == b,
             (Val::Type(a), Val::Type(b)) | (Val::Format(a), Val::Format(b)) => a == b,
             (Val::Url(a), Val::Url(b)) => link::same(a, b),
-            (Val::Foreign(a), Val::Foreign(b)) => a == b,
+            (Val::Foreign(a) | Val::Sum(a), Val::Foreign(b) | Val::Sum(b)) => a == b,
             (Val::Made(a), Val::Made(b)) => a.equals(b)?,
             (Val::Optional(None), Val::Optional(None)) => true,
             (Val::Optional(Some(a)), Val::Optional(Some(b))) => a.equals(b)?,
@@ -274,6 +278,20 @@ impl<'a> Val<'a> {
             _ if self.type_name() == "map" && other.type_name() == "map" => self.same_map(other)?,
             _ => false,
         })
+    }
+
+    /// Whether kube-apiserver fails to compare these: the types of its own library know only themselves, and of quantities
+    /// no [sum](Val::Sum).
+    pub(super) fn cannot_tell(&self, other: &Val<'a>) -> bool {
+        let own = ["kubernetes.Quantity", "kubernetes.Semver", "kubernetes.URL", "net.CIDR", "net.IP"];
+        let name = self.type_name();
+        let knows = matches!(other, Val::Null) || other.type_name() == name && !matches!(other, Val::Sum(_));
+        own.contains(&name) && !knows
+    }
+
+    /// Whether this is found at an element of a list. What cannot be told is not found.
+    pub(super) fn is_at(&self, element: &Val<'a>) -> Result<bool> {
+        Ok(!self.cannot_tell(element) && self.equals(element)?)
     }
 
     /// The schema of a list, if it has one.
@@ -414,7 +432,7 @@ impl<'a> Val<'a> {
             Val::Double(value) => cel::Value::Float(*value),
             Val::Text(text) => cel::Value::String(Arc::new(text.to_string())),
             Val::Bytes(bytes) => cel::Value::Bytes(Arc::new(bytes.to_vec())),
-            Val::Foreign(value) => value.clone(),
+            Val::Foreign(value) | Val::Sum(value) => value.clone(),
             Val::Type(name) => cel::Value::String(Arc::new((*name).to_owned())),
             Val::Optional(None) => cel::Value::Opaque(Arc::new(OptionalValue::none())),
             Val::Optional(Some(value)) => {
