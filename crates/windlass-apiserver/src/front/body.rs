@@ -27,9 +27,14 @@ pub struct Body {
 
 enum Kind {
     Full(Piece),
-    List { first: Piece, rest: Box<ListBody> },
+    List {
+        first: Piece,
+        rest: Box<ListBody>,
+    },
     Watch(Box<WatchBody>),
     Elsewhere(Box<Elsewhere>),
+    /// An answer whose beginning could not be written.
+    Broken,
 }
 
 /// The body of a request, in one piece.
@@ -71,9 +76,12 @@ impl Body {
         Body::from(match body {
             api::Body::Full(bytes) => Kind::Full(bytes.into()),
             api::Body::List(mut rest) => {
-                let first = rest.next_piece().unwrap_or_default();
-                // A list that fits into one piece can tell its length.
-                if rest.ended() { Kind::Full(first) } else { Kind::List { first, rest } }
+                match unless_panics(|| rest.next_piece()) {
+                    // A list that fits into one piece can tell its length.
+                    Ok(first) if rest.ended() => Kind::Full(first.unwrap_or_default()),
+                    Ok(first) => Kind::List { first: first.unwrap_or_default(), rest },
+                    Err(Aborted) => Kind::Broken,
+                }
             }
             api::Body::Watch(watch) => Kind::Watch(Box::new(WatchBody::new(watch, shared))),
             // They were written before.
@@ -119,6 +127,7 @@ impl Body {
                 }
                 None => Ok(None),
             },
+            Kind::Broken => Err(Aborted),
         };
         if let Some(going) = &mut self.going {
             match &piece {
