@@ -257,8 +257,44 @@ fn say(path: &str, asked: &Value, said: &mut Value) {
         "/container" => patch(said, &json!([{"op": "add", "path": "/container", "value": "other"}])),
         "/command" => patch(said, &json!([{"op": "add", "path": "/command", "value": ["id"]}])),
         "/data" => patch(said, &json!([{"op": "add", "path": "/data", "value": {"made": "here"}}])),
-        _ => {}
+        _ => deface(path, object, said),
     }
+}
+
+/// Changes of a custom object that its schema does not foresee.
+fn deface(path: &str, object: &Value, said: &mut Value) {
+    let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    let other = || object["apiVersion"].as_str().unwrap_or_default().replace("/v1", "/v2");
+    let change = match path {
+        "/metadata-unknown" => json!([add("/metadata/nosuch", json!(5))]),
+        "/metadata-wrong" => json!([add("/metadata/labels", json!({"a": 5}))]),
+        "/metadata-gone" => json!([{"op": "remove", "path": "/metadata"}]),
+        "/metadata-text" => json!([add("/metadata", json!("text"))]),
+        "/metadata-odd" => json!([
+            add("/metadata/labels", json!({"a": "b", "c": null})),
+            add("/metadata/annotations", json!([])),
+            add("/metadata/finalizers", json!(["example.com/one", 5])),
+            add("/metadata/ownerReferences", json!({})),
+        ]),
+        "/nosuch-version" => json!([add("/apiVersion", json!(other().replace("/v2", "/v7")))]),
+        "/no-version" => json!([{"op": "remove", "path": "/apiVersion"}]),
+        "/no-kind-left" => json!([{"op": "remove", "path": "/kind"}]),
+        "/other-group" => json!([add("/apiVersion", json!("apps/v1"))]),
+        "/other-version" => json!([add("/apiVersion", json!(other()))]),
+        "/other-kind" => json!([add("/kind", json!("Other"))]),
+        "/status" => json!([add("/status", json!({"ok": true, "nosuch": 5}))]),
+        "/spec-unknown" => json!([add("/spec/nosuch", json!({"b": 1, "a": null}))]),
+        "/spec-deep" => {
+            json!([add("/spec/o", json!({"nosuch": "x"})), add("/spec/l", json!([{}, {"nosuch": 1}])),])
+        }
+        "/spec-bare" => json!([{"op": "remove", "path": "/spec/a"}]),
+        "/spec-null" => json!([add("/spec/a", Value::Null)]),
+        "/spec-gone" => json!([{"op": "remove", "path": "/spec"}]),
+        "/spec-wrong" => json!([add("/spec/a", json!(5))]),
+        "/spec-kept" => json!([add("/spec/kept", json!({"z": {"y": null, "b": 1.5}, "in": {"nosuch": 1}}))]),
+        _ => return,
+    };
+    patch(said, &change);
 }
 
 fn label(said: &mut Value, object: &Value, key: &str, value: &str) {
@@ -278,8 +314,12 @@ fn patch_bytes(said: &mut Value, patch: &[u8]) {
 
 /// What was asked, without what is never twice the same. Of objects only the outlines.
 fn told(asked: &Value) -> Value {
+    let group = asked["resource"]["group"].as_str().unwrap_or_default();
+    // Of a custom object what it says, in whichever version. Nobody orders its fields.
+    let is_custom = group.ends_with(".example.com");
     let outline = |object: &Value| match object.as_object() {
         None => Value::Null,
+        Some(_) if is_custom && !object["metadata"].is_object() => sorted(object),
         // The options of a connection.
         Some(map) if !map.contains_key("metadata") => object.clone(),
         Some(map) => {
@@ -288,16 +328,14 @@ fn told(asked: &Value) -> Value {
             let mut metadata: Vec<String> =
                 metadata.into_iter().filter(|key| key != "resourceVersion").collect();
             metadata.sort();
-            // Of a custom object what it says, in whichever version.
-            let spec = match object["apiVersion"].as_str().is_some_and(|name| name.contains(".example.com/"))
-            {
-                true => json!([object["apiVersion"], sorted(&object["spec"])]),
+            let mut names: Vec<&String> = map.keys().collect();
+            let spec = match is_custom {
+                true => {
+                    names.sort();
+                    json!([object["apiVersion"], object["kind"], sorted(&object["spec"])])
+                }
                 false => Value::Null,
             };
-            let mut names: Vec<&String> = map.keys().collect();
-            if !spec.is_null() {
-                names.sort();
-            }
             json!([names, metadata, sorted(&object["metadata"]["labels"]), spec])
         }
     };

@@ -20,6 +20,7 @@ mod rules;
 mod security;
 mod spoil;
 mod tables;
+mod versions;
 mod watch;
 mod write;
 
@@ -117,6 +118,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("crd.rules", 150, rules::checked),
     ("crd.evaluation", 100, rules::evaluated),
     ("crd.versions", 12, custom::versions),
+    ("crd.versions-differ", 40, versions::differing),
     ("crd.conversion", 60, conversion::converted),
     ("crd.conversion-fails", 20, conversion::failed),
     ("crd.subresources", 20, custom::subresources),
@@ -146,6 +148,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("webhook.change", 80, admission::webhooks::changed),
     ("webhook.rename", 40, admission::webhooks::renamed),
     ("webhook.versions", 60, admission::versions::hooked),
+    ("webhook.custom", 80, admission::custom::changed),
     ("policy.conversion", 40, admission::versions::judged),
     ("webhook.parts", 60, admission::parts::hooked),
     ("webhook.answer", 80, admission::webhooks::answered),

@@ -160,15 +160,16 @@ fn objects_are_answered_as_by_the_real_server() {
                     let mut updated = old.clone();
                     updated["status"] = object["status"].clone();
                     object = updated;
-                    version.validate_status(&object, old, &mut errors);
+                    version.validate_status_form(&object, old, &mut errors);
                 }
                 _ => {
                     if version.has_status {
                         object.as_object_mut().expect("an object").shift_remove("status");
                     }
-                    version.validate(&object, old, &mut errors);
+                    version.validate_form(&object, old, &mut errors);
                 }
             }
+            version.validate_rules(&object, old, &mut errors);
             report.compare(&name, answer, &errors);
             if !errors.is_empty() {
                 continue;

@@ -42,7 +42,8 @@ fn spec(properties: &Value) -> Value {
 
 fn faults(version: &Version, new: &Value, old: Option<&Value>) -> Vec<String> {
     let mut errors = Errors::default();
-    version.validate(new, old, &mut errors);
+    version.validate_form(new, old, &mut errors);
+    version.validate_rules(new, old, &mut errors);
     errors.0.iter().map(ToString::to_string).collect()
 }
 
@@ -154,7 +155,8 @@ fn what_was_wrong_before_is_forgiven_until_it_is_touched() {
     assert_eq!(change("/spec/o", json!({"a": -1})), [failed]);
     // Rules say what they found nevertheless.
     let mut errors = Errors::default();
-    assert_eq!(version.validate(&old, Some(&old), &mut errors), [failed]);
+    version.validate_form(&old, Some(&old), &mut errors);
+    assert_eq!(version.validate_rules(&old, Some(&old), &mut errors), [failed]);
     assert_eq!(errors, Errors::default());
 }
 
@@ -298,8 +300,9 @@ proptest! {
         let object = json!({"apiVersion": "example.com/v1", "kind": "Thing", "spec": object});
         let old = old.map(|old| json!({"spec": old}));
         version.malformed(&object);
-        version.validate(&object, old.as_ref(), &mut Errors::default());
-        version.validate_status(&object, old.as_ref().unwrap_or(&object), &mut Errors::default());
+        version.validate_form(&object, old.as_ref(), &mut Errors::default());
+        version.validate_status_form(&object, old.as_ref().unwrap_or(&object), &mut Errors::default());
+        version.validate_rules(&object, old.as_ref(), &mut Errors::default());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! and in order. So what is to be judged begins when a mark is known that was written last.
 
 pub mod connect;
+pub mod custom;
 pub mod mutations;
 pub mod parts;
 pub mod policies;

@@ -1,5 +1,5 @@
-//! Between the versions of one resource: the two views of events, the two versions of autoscalers, and custom
-//! kinds, whose versions differ in name only unless a webhook [converts](super::conversion) them.
+//! Between the versions of one resource: the two views of events, the two versions of autoscalers, and those of
+//! [custom kinds](super::conversion).
 
 mod autoscaler;
 
@@ -11,8 +11,8 @@ use crate::{codec, schema};
 
 /// A stored tree in the resource's version.
 pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
-    if conversion::by_webhook(resource) {
-        return conversion::read(resource, tree);
+    if let Flavor::Custom { definition, known, .. } = &resource.flavor {
+        return conversion::read(resource, definition, known, tree);
     }
     let own = resource.api_version();
     let mut tree = tree;
@@ -25,14 +25,6 @@ pub(super) fn from_storage(resource: &Resource, tree: Value) -> Value {
             _ => tree,
         };
         tree["apiVersion"] = json!(own);
-    }
-    if let Flavor::Custom { definition, .. } = &resource.flavor
-        && let Some(stored) = definition.storage()
-    {
-        // A definition may have changed since the object was stored: what it says now of the stored version is what
-        // clients read, in whichever version.
-        stored.prune(&mut tree, &mut Vec::new());
-        stored.default(&mut tree);
     }
     tree
 }
@@ -47,8 +39,8 @@ pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
     if resource.api_version() == resource.storage_api_version {
         return tree;
     }
-    if conversion::by_webhook(resource) {
-        return conversion::write(resource, tree);
+    if let Flavor::Custom { definition, known, .. } = &resource.flavor {
+        return conversion::write(resource, definition, known, tree);
     }
     let mut tree = match (&*resource.group, &*resource.plural) {
         ("events.k8s.io", "events") => {
@@ -58,12 +50,6 @@ pub(super) fn to_storage(resource: &Resource, tree: Value) -> Value {
         _ => tree,
     };
     tree["apiVersion"] = json!(resource.storage_api_version);
-    if let Flavor::Custom { definition, .. } = &resource.flavor
-        && let Some(stored) = definition.storage()
-    {
-        // What the stored version does not know is lost, as it is where versions are converted by name alone.
-        stored.prune(&mut tree, &mut Vec::new());
-    }
     tree
 }
 

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::object::{meta_mut, meta_str};
 use super::options::WriteOptions;
-use super::registry::{Flavor, Resource};
+use super::registry::{Flavor, Resource, split_api_version};
 use super::response::Response;
 use super::server::{Call, Ids, Server};
 use super::webhooks::{Operation, Write};
 use crate::codec::scalar::time::{self, Precision};
 use crate::field::{Errors, Path};
+use crate::json::str_at;
 use crate::kinds::{meta, names};
 use crate::status::{Result, Status};
 use crate::store::Object;
@@ -43,6 +44,9 @@ impl Server {
         let write = Write::new(Operation::Create, resource, None, dry_run);
         self.admit(call, write, &mut tree)?;
         self.confirm_no_escalation(call, resource, None, &tree)?;
+        if tree.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
+            return Err(Status::internal("system metadata was not initialized"));
+        }
         // The path of a POST names nothing, though custom kinds take one that does.
         let asked = if call.request.method == Method::POST { "" } else { &call.target.name };
         if asked.is_empty() {
@@ -50,7 +54,10 @@ impl Server {
         } else if meta_str(&tree, "name").is_empty() && !meta_str(&tree, "generateName").is_empty() {
             return Err(Status::internal("metadata.name was not generated"));
         }
-        meta_str(&tree, "name").clone_into(&mut call.name);
+        place(&mut tree, resource, &call.target.namespace)?;
+        if call.name.is_empty() {
+            meta_str(&tree, "name").clone_into(&mut call.name);
+        }
         let fields = meta_mut(&mut tree);
         fields.insert("uid".into(), json!(uid(call.ids)));
         fields.insert("creationTimestamp".into(), json!(time::format(call.now, Precision::Seconds)));
@@ -69,6 +76,7 @@ impl Server {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         self.validate(call, write.of(&tree))?;
+        self.settle(resource, &mut tree)?;
         self.foresee_write(call, resource, &tree)?;
         self.charge(call, write.of(&tree))?;
         let namespace = meta_str(&tree, "namespace").to_owned();
@@ -125,8 +133,17 @@ impl Server {
                 }
                 meta_mut(tree).insert("generation".into(), json!(1));
                 let mut errors = Errors::default();
-                meta::validate_create(tree, resource.namespaced, false, names::dns_subdomain, &mut errors);
-                version.validate(tree, None, &mut errors);
+                if is_typed(resource, tree, &mut errors) {
+                    meta::validate_create(
+                        tree,
+                        resource.namespaced,
+                        false,
+                        names::dns_subdomain,
+                        &mut errors,
+                    );
+                    version.validate_form(tree, None, &mut errors);
+                }
+                version.validate_rules(tree, None, &mut errors);
                 verdict(resource, tree, errors)
             }
         }
@@ -167,12 +184,29 @@ impl Server {
     }
 }
 
-/// `422` if anything is wrong with the object.
+/// `422` if anything is wrong with the object. A custom object is named as what it says it is.
 pub(super) fn verdict(resource: &Resource, tree: &Value, errors: Errors) -> Result<()> {
+    let (group, kind) = match resource.is_custom() {
+        true => (split_api_version(str_at(tree, &["apiVersion"])).0, str_at(tree, &["kind"])),
+        false => (&*resource.group, &*resource.kind),
+    };
     match errors.is_empty() {
         true => Ok(()),
-        false => Err(Status::invalid(&resource.group, &resource.kind, meta_str(tree, "name"), errors)),
+        false => Err(Status::invalid(group, kind, meta_str(tree, "name"), errors)),
     }
+}
+
+/// Whether a custom object is of its resource's type. It carries its type with it, and whoever changes it may change that.
+pub(super) fn is_typed(resource: &Resource, tree: &Value, errors: &mut Errors) -> bool {
+    let mut same = |field: &'static str, own: &str| {
+        let has = str_at(tree, &[field]);
+        if has != own {
+            errors.invalid(&Path::Root.child(field), &has.into(), &format!("must be {own}"));
+        }
+        has == own
+    };
+    let (has_kind, has_version) = (same("kind", &resource.kind), same("apiVersion", &resource.api_version()));
+    has_kind && has_version
 }
 
 /// `409`. Whatever has a `generateName` is told that no name was found, whoever named it.

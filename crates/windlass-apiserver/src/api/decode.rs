@@ -193,26 +193,24 @@ pub(super) fn conform_or(
     unknown: &mut Vec<String>,
     fail: impl Fn(&str) -> Status,
 ) -> Result<Value> {
-    // An empty list of managers means that ownership is to be forgotten; an absent one means nothing at all.
-    let forget =
-        at(&value, &["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(Vec::is_empty);
-    let mut value = prune(resource, value, unknown).map_err(|why| fail(&why))?;
-    if forget {
-        super::object::meta_mut(&mut value).insert("managedFields".into(), Value::Array(Vec::new()));
-    }
+    let value = prune(resource, value, unknown).map_err(|why| fail(&why))?;
+    Ok(fill(resource, value))
+}
+
+/// A tree with the defaults of the resource's type.
+pub(super) fn fill(resource: &Resource, mut value: Value) -> Value {
     match &resource.flavor {
         Flavor::Builtin { hooks, .. } => {
             if resource.is_definitions() {
                 crate::crd::default_definition(&mut value);
             }
             (hooks.default)(&mut value);
-            Ok(value)
         }
         Flavor::Custom { definition, version, .. } => {
             definition.versions[*version].default(&mut value);
-            Ok(value)
         }
     }
+    value
 }
 
 /// What the kind wants to know of an object before it is made canonical.
@@ -227,14 +225,17 @@ pub(super) fn notes(resource: &Resource, value: &Value) -> Noted {
 }
 
 /// A tree without what the resource's type does not know. Nothing is added.
-fn prune(
+pub(super) fn prune(
     resource: &Resource,
     mut value: Value,
     unknown: &mut Vec<String>,
 ) -> std::result::Result<Value, String> {
-    match &resource.flavor {
+    // An empty list of managers means that ownership is to be forgotten; an absent one means nothing at all.
+    let forget =
+        at(&value, &["metadata", "managedFields"]).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let mut value = match &resource.flavor {
         Flavor::Builtin { id, .. } => {
-            codec::canonical(schema::builtin(), *id, value, unknown).map_err(|e| e.to_string())
+            codec::canonical(schema::builtin(), *id, value, unknown).map_err(|e| e.to_string())?
         }
         Flavor::Custom { definition, version, .. } => {
             let version = &definition.versions[*version];
@@ -243,9 +244,13 @@ fn prune(
                 return Err(why);
             }
             version.prune(&mut value, unknown);
-            Ok(value)
+            value
         }
+    };
+    if forget {
+        super::object::meta_mut(&mut value).insert("managedFields".into(), Value::Array(Vec::new()));
     }
+    Ok(value)
 }
 
 /// A tree that the server has changed, in canonical form again.

@@ -102,9 +102,11 @@ impl Server {
         write: Write<'_>,
     ) -> Result<bool> {
         let is_any = |selector: &Value| selector.as_object().is_none_or(Map::is_empty);
-        // What has no metadata has no labels to be chosen by, nor any to lack.
-        let is_chosen = |object: &Value| {
-            object.get("metadata").is_some_and(|metadata| matches(Some(objects), metadata.get("labels")))
+        // What has no metadata has no labels to be chosen by, nor any to lack. A custom object from which somebody took them
+        // has none.
+        let is_chosen = |object: &Value| match object.get("metadata") {
+            Some(metadata) => matches(Some(objects), metadata.get("labels")),
+            None => write.shape.is_custom() && matches(Some(objects), None),
         };
         if !is_any(objects) && ![write.object, write.old].into_iter().flatten().any(is_chosen) {
             return Ok(false);
@@ -186,7 +188,7 @@ impl<'a> Write<'a> {
     where
         'a: 'b,
     {
-        match call.target.name.as_str() {
+        match call.name.as_str() {
             "" => self.object.or(self.old).map_or("", |object| meta_str(object, "name")),
             name => name,
         }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::conversion;
+use super::convert::to_storage;
 use super::registry::{Flavor, Resource};
 use super::server::Server;
-use crate::codec;
 use crate::json::{self, at, object_entry, str_at};
 use crate::status::{Result, Status};
 use crate::store::{Change, Object, Offsets, Parts};
+use crate::{codec, schema};
 
 impl Server {
     /// The tree of a stored object, in the resource's version.
@@ -27,8 +28,7 @@ impl Server {
     /// The same under the name that it is asked for by: one that admission has renamed on its way keeps the place that its
     /// writer meant.
     fn seal_as(&self, resource: &Resource, name: &str, tree: Value, revision: u64) -> Result<Object> {
-        let (tree, filled) = read_back(resource, tree);
-        let mut tree = super::convert::to_storage(resource, tree);
+        let (mut tree, filled) = read_back(resource, tree);
         meta_mut(&mut tree).insert("resourceVersion".into(), json!(revision.to_string()));
         let mut tree = match resource.api_version() == resource.storage_api_version {
             true => super::decode::canonical(resource, tree)?,
@@ -58,6 +58,25 @@ impl Server {
             filled,
         };
         Object::new(parts).map_err(|e| Status::internal(&e.to_string()))
+    }
+
+    /// Makes of a custom object what is stored of it: hooks leave fields that its schema does not know, and metadata that
+    /// nobody can read.
+    pub(super) fn settle(&self, resource: &Resource, tree: &mut Value) -> Result<()> {
+        let Flavor::Custom { definition, version, .. } = &resource.flavor else { return Ok(()) };
+        if !self.has_webhooks() {
+            return Ok(());
+        }
+        let version = &definition.versions[*version];
+        version.prune(tree, &mut Vec::new());
+        version.default(tree);
+        if resource.api_version() == resource.storage_api_version {
+            codec::drop_malformed_meta(schema::builtin(), tree);
+            return Ok(());
+        }
+        // Whoever converts wants to read it.
+        codec::canonical_meta(schema::builtin(), "", tree, &mut Vec::new())
+            .map_err(|error| Status::new(500, "", error.to_string()))
     }
 
     /// Stores a tree over the object that is there now, or in its free place; a dry run only shows what it would be.
@@ -146,17 +165,23 @@ impl Server {
     }
 }
 
-/// A tree as it is when it is read again, and whether that is more than was written: kube-apiserver fills defaults
-/// whenever it decodes a stored object, also for what it cleared before it stored it.
-fn read_back(resource: &Resource, mut tree: Value) -> (Value, bool) {
+/// A tree as it is when it is read again in the version in which it is stored, and whether that is more than was written:
+/// kube-apiserver fills defaults whenever it decodes a stored object, also for what it cleared before it stored it, and for
+/// what the object's writer could not know, who saw another version.
+fn read_back(resource: &Resource, tree: Value) -> (Value, bool) {
     match &resource.flavor {
         Flavor::Builtin { hooks, .. } => {
+            let mut tree = tree;
             let written = json::fingerprint(&tree);
             (hooks.default)(&mut tree);
             let filled = json::fingerprint(&tree) != written;
+            (to_storage(resource, tree), filled)
+        }
+        Flavor::Custom { definition, .. } => {
+            let mut tree = to_storage(resource, tree);
+            let filled = definition.storage().is_some_and(|stored| stored.default(&mut tree));
             (tree, filled)
         }
-        Flavor::Custom { .. } => (tree, false),
     }
 }
 

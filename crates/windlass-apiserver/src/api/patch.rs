@@ -76,7 +76,13 @@ impl Server {
         })?;
         call.noted = super::decode::notes(resource, &applied);
         let fail = |why: &str| unconvertible(resource, &parsed.value, why);
-        let mut tree = super::decode::conform_or(resource, applied, &mut Vec::new(), fail)?;
+        // What is read in another version than it is stored in has not the defaults of this one, and gets none if nothing is
+        // applied to it.
+        let is_converted = resource.is_custom() && resource.api_version() != resource.storage_api_version;
+        let mut tree = match &old {
+            Some(old) if is_converted && is_owned_otherwise(old, &applied) => applied,
+            _ => super::decode::conform_or(resource, applied, &mut Vec::new(), fail)?,
+        };
         let uid = json::str_at(&tree, &["metadata", "uid"]);
         if current.is_none() && !uid.is_empty() {
             let why = format!(
@@ -94,6 +100,16 @@ impl Server {
         let object = self.replace(call, resource, &current, &old, tree, options.dry_run)?;
         self.respond(call, resource, &object, 200)
     }
+}
+
+/// Whether two objects differ at most in who owns their fields.
+fn is_owned_otherwise(old: &Value, new: &Value) -> bool {
+    let unowned = |object: &Value| {
+        let mut object = object.clone();
+        super::object::meta_mut(&mut object).remove("managedFields");
+        object
+    };
+    unowned(old) == unowned(new)
 }
 
 /// What was applied is not of the resource's type. Only the values of some types are not looked at before, so

@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::object::meta_str;
-use super::registry::{Resource, split_api_version};
+use super::registry::Resource;
 use crate::codec::{self, Parsed};
-use crate::field::{Errors, Path};
 use crate::json::str_at;
 use crate::status::{Result, Status};
 
@@ -24,7 +22,7 @@ pub(super) fn retype(
     let parsed = Parsed::from(tree);
     let (api_version, _) = codec::type_meta(&parsed).map_err(|e| fail(&e.to_string()))?;
     if resource.is_custom() {
-        return custom(resource, parsed.value, shown, fail);
+        return custom(parsed.value, shown, fail);
     }
     let mut tree = super::decode::check_type(resource, parsed).map_err(|why| fail(&why))?;
     if let Value::Object(map) = &mut tree
@@ -39,12 +37,7 @@ pub(super) fn retype(
 }
 
 /// Custom objects carry their type with them: nobody adds what is missing, and what is wrong is a fault of the object.
-fn custom(
-    resource: &Resource,
-    tree: Value,
-    shown: impl Fn() -> String,
-    fail: impl Fn(&str) -> Status,
-) -> Result<Value> {
+fn custom(tree: Value, shown: impl Fn() -> String, fail: impl Fn(&str) -> Status) -> Result<Value> {
     let (api_version, kind) = (str_at(&tree, &["apiVersion"]), str_at(&tree, &["kind"]));
     if kind.is_empty() {
         return Err(fail(&format!("Object 'Kind' is missing in '{}'", shown())));
@@ -55,18 +48,5 @@ fn custom(
     if api_version.matches('/').count() > 1 {
         return Err(fail(&format!("unexpected GroupVersion string: {api_version}")));
     }
-    let mut errors = Errors::default();
-    let mut same = |field: &'static str, has: &str, own: &str| {
-        if has != own {
-            errors.invalid(&Path::Root.child(field), &has.into(), &format!("must be {own}"));
-        }
-    };
-    same("kind", kind, &resource.kind);
-    same("apiVersion", api_version, &resource.api_version());
-    match errors.is_empty() {
-        true => Ok(tree),
-        false => {
-            Err(Status::invalid(split_api_version(api_version).0, kind, meta_str(&tree, "name"), errors))
-        }
-    }
+    Ok(tree)
 }

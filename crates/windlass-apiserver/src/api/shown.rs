@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::conversion::{self, Converted};
 use super::convert::between;
-use super::registry::Resource;
+use super::registry::{Flavor, Resource};
 use super::server::{Call, Server};
 use super::webhooks::Write;
+use crate::json::str_at;
 use crate::status::Status;
 
 /// A write in another version than it was asked for.
@@ -50,7 +51,9 @@ impl Unshown {
 /// changed when somebody wants another one, and not before.
 #[derive(Default)]
 pub(super) struct Seen {
+    /// What it is shown as: what it is, if there is nothing.
     shown: Option<Shown>,
+    is_begun: bool,
     is_changed: bool,
 }
 
@@ -63,9 +66,10 @@ impl Seen {
     /// Puts what was made of the object in its place.
     pub fn put(&mut self, tree: &mut Value, changed: Value) {
         match &mut self.shown {
-            Some(shown) => (shown.object, self.is_changed) = (Some(changed), true),
+            Some(shown) => shown.object = Some(changed),
             None => *tree = changed,
         }
+        self.is_changed = true;
     }
 }
 
@@ -78,7 +82,12 @@ impl Server {
         other: &Arc<Resource>,
     ) -> Result<Shown, Unshown> {
         let mut convert = |tree: Option<&Value>| {
-            tree.map(|tree| self.in_version(call, write, (write.resource, other), tree)).transpose()
+            let mut tree =
+                tree.map(|tree| self.in_version(call, write, (write.resource, other), tree)).transpose()?;
+            if let Some(tree) = tree.as_mut().filter(|_| write.is_whole() && other.is_custom()) {
+                tree["kind"] = json!(other.kind);
+            }
+            Ok(tree)
         };
         // Both are asked for before anybody waits.
         let (object, old) = (convert(write.object), convert(write.old));
@@ -94,20 +103,46 @@ impl Server {
         seen: &mut Seen,
         wanted: Option<&Arc<Resource>>,
     ) -> Result<(), Unshown> {
-        match (&seen.shown, wanted) {
-            (None, None) => return Ok(()),
-            (Some(shown), Some(other)) if shown.resource.api_version() == other.api_version() => {
-                return Ok(());
+        let target = wanted.map_or_else(|| write.resource.api_version(), |other| other.api_version());
+        let is_shown = match &seen.shown {
+            Some(shown) => shown.resource.api_version() == target,
+            None => seen.is_begun && wanted.is_none(),
+        };
+        if is_shown {
+            return Ok(());
+        }
+        self.turn_back(call, write, tree, seen)?;
+        seen.is_begun = true;
+        seen.shown = match wanted {
+            Some(other) => Some(self.show(call, write.of(tree), other)?),
+            // Somebody took its type from it: it is shown with it all the same, until it is changed once more.
+            None if write.is_whole()
+                && write.resource.is_custom()
+                && tree["kind"] != *write.resource.kind =>
+            {
+                Some(self.show(call, write.of(tree), &Arc::new(write.resource.clone()))?)
             }
-            _ => {}
-        }
-        if let Seen { shown: Some(shown), is_changed: true } = std::mem::take(seen)
-            && let Some(object) = &shown.object
-        {
-            *tree = self.in_version(call, write, (&shown.resource, write.resource), object)?;
-        }
-        if let Some(other) = wanted {
-            seen.shown = Some(self.show(call, write.of(tree), other)?);
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// Sees to it that an object is in the version that was asked for, whatever was made of it.
+    pub(super) fn turn_back(
+        &self,
+        call: &mut Call<'_>,
+        write: Write<'_>,
+        tree: &mut Value,
+        seen: &mut Seen,
+    ) -> Result<(), Unshown> {
+        let Seen { shown, is_changed, .. } = std::mem::take(seen);
+        let (from, object) = match &shown {
+            Some(Shown { resource, object, .. }) => (&**resource, object.as_ref()),
+            // Whoever changed it may have given it another version than it was shown in.
+            None => (write.resource, Some(&*tree)),
+        };
+        if let Some(object) = object.filter(|_| is_changed) {
+            *tree = self.in_version(call, write, (from, write.resource), object)?;
         }
         Ok(())
     }
@@ -123,10 +158,19 @@ impl Server {
         if !write.is_whole() {
             return Ok(tree.clone());
         }
-        if !from.is_custom() {
-            return Ok(between(from, to, tree.clone()));
-        }
         let target = to.api_version();
+        let Flavor::Custom { definition, .. } = &from.flavor else {
+            return Ok(match from.api_version() == target {
+                true => tree.clone(),
+                false => between(from, to, tree.clone()),
+            });
+        };
+        let has = str_at(tree, &["apiVersion"]);
+        if conversion::version(definition, has).is_none() {
+            return Err(Unshown::Failed(format!(
+                "request to convert CR from an invalid group/version: {has}"
+            )));
+        }
         if !conversion::by_webhook(from) {
             let mut tree = tree.clone();
             tree["apiVersion"] = json!(target);

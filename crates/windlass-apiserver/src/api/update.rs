@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::create::{place, remove_at, verdict};
+use super::create::{is_typed, place, remove_at, verdict};
 use super::object::{finalizers, meta_mut, meta_str};
 use super::options::WriteOptions;
 use super::registry::{Flavor, Resource};
@@ -85,6 +85,7 @@ impl Server {
         self.confirm_params(call, resource, Some(old), &tree)?;
         managed::settle(old, &mut tree);
         self.validate(call, write.of(&tree))?;
+        self.settle(resource, &mut tree)?;
         self.foresee_write(call, resource, &tree)?;
         self.charge(call, write.of(&tree))?;
         if self.deletes_by_update(resource, old, &tree) {
@@ -189,11 +190,14 @@ impl Server {
                 }
                 let mut errors = Errors::default();
                 meta::validate_common(tree, old, resource.namespaced, &mut errors);
-                meta::validate_update(tree, old, false, &mut errors);
-                call.warnings.extend(match status {
-                    true => version.validate_status(tree, old, &mut errors),
-                    false => version.validate(tree, Some(old), &mut errors),
-                });
+                if is_typed(resource, tree, &mut errors) {
+                    meta::validate_update(tree, old, false, &mut errors);
+                    match status {
+                        true => version.validate_status_form(tree, old, &mut errors),
+                        false => version.validate_form(tree, Some(old), &mut errors),
+                    }
+                }
+                call.warnings.extend(version.validate_rules(tree, Some(old), &mut errors));
                 verdict(resource, tree, errors)
             }
         }

@@ -17,7 +17,7 @@ mod syntax;
 mod write;
 mod yaml;
 
-pub use canonical::{canonical, canonical_again, canonical_meta};
+pub use canonical::{canonical, canonical_again, canonical_meta, drop_malformed_meta};
 pub use parse::{ParseError, Parsed, Problems, parse, summary, type_meta};
 pub use proto::{Envelope, decode_proto, envelope};
 pub use scalar::quantity::Quantity;

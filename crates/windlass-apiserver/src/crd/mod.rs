@@ -282,34 +282,40 @@ impl Version {
         embedded::malformed(&self.props, object, &Path::Root)
     }
 
-    /// Drops nulls that their fields may not hold, and fills in defaults.
-    pub fn default(&self, object: &mut Value) {
-        defaults::apply(&self.props, object);
+    /// Drops nulls that their fields may not hold, and fills in defaults. Whether anything was done.
+    pub fn default(&self, object: &mut Value) -> bool {
+        defaults::apply(&self.props, object)
     }
 
-    /// Checks an object; `old` is what it was before, on update.
-    ///
-    /// Metadata at the root is checked elsewhere. What rules find of parts that an update leaves as they were is given back
-    /// instead: kube-apiserver warns of it.
-    pub fn validate(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) -> Vec<String> {
+    /// Fills in defaults. Nulls stay. Whether there was anything to fill in.
+    pub fn fill(&self, object: &mut Value) -> bool {
+        defaults::fill(&self.props, object)
+    }
+
+    /// Checks whether an object is as the schema says; `old` is what it was before, on update. Metadata at the root is checked
+    /// elsewhere.
+    pub fn validate_form(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) {
         let before = old.map(|old| Old::new(old, &self.props));
         add_failures(validate::validate(&self.props, object, before), None, errors);
         scale::check(self.scale.as_ref(), object, true, errors);
         embedded::check(&self.props, object, false, &Path::Root, errors);
-        self.check_lists(object, old, errors);
-        self.check_rules(object, old, errors)
     }
 
-    /// Checks an update of `/status`: only the status must pass its schema.
-    pub fn validate_status(&self, object: &Value, old: &Value, errors: &mut Errors) -> Vec<String> {
+    /// The same for an update of `/status`: only the status must pass its schema.
+    pub fn validate_status_form(&self, object: &Value, old: &Value, errors: &mut Errors) {
         if let (Some(status), Some(props)) = (object.get("status"), self.props.properties.get("status")) {
             let before = old.get("status").map(|old| Old::new(old, props));
             let path = Path::Root.child("status");
             add_failures(validate::validate(props, status, before), Some(&path), errors);
         }
         scale::check(self.scale.as_ref(), object, false, errors);
-        self.check_lists(object, Some(old), errors);
-        self.check_rules(object, Some(old), errors)
+    }
+
+    /// Checks what lists may hold twice, and the rules. What rules find of parts that an update leaves as they were is given
+    /// back instead: kube-apiserver warns of it.
+    pub fn validate_rules(&self, object: &Value, old: Option<&Value>, errors: &mut Errors) -> Vec<String> {
+        self.check_lists(object, old, errors);
+        self.check_rules(object, old, errors)
     }
 
     /// Rules are run once the object is of the shape that they rely on.

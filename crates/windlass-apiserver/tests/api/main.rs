@@ -5,6 +5,7 @@ mod basics;
 mod custom;
 mod expressions;
 mod gates;
+mod hooks;
 mod hostile;
 mod relays;
 mod watches;

@@ -5,7 +5,7 @@ use http::{HeaderMap, Method, header};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use windlass_apiserver::api::{
-    Body, Config, Ids, Relay, Request, Response, Server, Step, User, Watch, WatchPoll,
+    Body, Config, Ids, Question, Relay, Reply, Request, Response, Server, Step, User, Watch, WatchPoll,
 };
 
 /// Deterministic identifiers.
@@ -143,6 +143,33 @@ impl World {
     ) -> Answer {
         let response = self.step(method.parse().unwrap(), path, headers, body.into());
         Answer::read(response)
+    }
+
+    /// The answer to a request about which webhooks are asked: `answer` is given who is asked and what, and says what the review
+    /// holds for a response.
+    pub fn consult(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        mut answer: impl FnMut(&str, &Value) -> Value,
+    ) -> Answer {
+        let mut step = self.take_step(method.parse().unwrap(), path, &[], body.to_string().into());
+        loop {
+            let (questions, pending) = match step {
+                Step::Done(response) => return Answer::read(response),
+                Step::Call(questions, pending) => (questions, pending),
+                Step::Relay(..) | Step::Wait { .. } => panic!("{path} asks nobody"),
+            };
+            let reply = |question: &Question| {
+                let mut review: Value = serde_json::from_slice(&question.body()).unwrap();
+                let asked = review["request"].take();
+                review["response"] = answer(&question.hook, &asked);
+                Reply { body: Ok(review.to_string().into()), took: SignedDuration::ZERO }
+            };
+            let replies = questions.iter().map(reply).collect();
+            step = self.server.answered(pending, replies, self.now, &mut self.ids);
+        }
     }
 
     /// The answer; none where somebody else has to be asked first.

@@ -1,4 +1,4 @@
-//! Custom kinds whose versions a webhook converts into each other.
+//! Custom kinds, whose versions differ in name only unless a webhook converts them into each other.
 //!
 //! ```text
 //! stored (v2) ── prune, default ── webhook ── prune ─► what a client of v1 reads
@@ -80,6 +80,9 @@ impl Known {
 
     /// A tree in another version, if it is known.
     fn find(&self, target: &str, tree: &Value) -> Option<&std::result::Result<Value, String>> {
+        if self.answers.is_empty() {
+            return None;
+        }
         let key = key(target, tree);
         self.origins.get(&key).or_else(|| self.answers.get(&key))
     }
@@ -148,9 +151,10 @@ fn with(resource: &Resource, all: Arc<Known>) -> Arc<Resource> {
     Arc::new(resource)
 }
 
-fn version<'a>(definition: &'a Definition, api_version: &str) -> Option<&'a Version> {
-    let (_, name) = super::registry::split_api_version(api_version);
-    definition.versions.iter().find(|version| version.name == name)
+/// The version of a definition that an object says it is of.
+pub(super) fn version<'a>(definition: &'a Definition, api_version: &str) -> Option<&'a Version> {
+    let (group, name) = super::registry::split_api_version(api_version);
+    definition.versions.iter().find(|version| version.name == name && definition.group == group)
 }
 
 /// A tree with the fields that its version knows.
@@ -170,24 +174,17 @@ fn settled(definition: &Definition, tree: Value) -> Value {
     tree
 }
 
-/// A stored tree in the resource's version, where a webhook converts it. What nobody asked about keeps its fields: the
-/// server looks at an object for itself, such as for its finalizers, without asking anybody.
-pub(super) fn read(resource: &Resource, tree: Value) -> Value {
-    match webhook(resource) {
-        Some((definition, known, _)) => {
-            let tree = settled(definition, tree);
-            kept(definition, known, tree, &resource.api_version())
-        }
-        None => tree,
-    }
+/// A stored tree in the version of a resource of this definition. What no webhook was asked about keeps its fields, as it does
+/// where versions are converted by name alone: the server looks at an object for itself, such as for its finalizers, without
+/// asking anybody.
+pub(super) fn read(resource: &Resource, definition: &Definition, known: &Known, tree: Value) -> Value {
+    // A definition may have changed since the object was stored: what it says now of the stored version is what is read.
+    kept(definition, known, settled(definition, tree), &resource.api_version())
 }
 
-/// A tree in the version in which it is stored, where a webhook converts it.
-pub(super) fn write(resource: &Resource, tree: Value) -> Value {
-    match webhook(resource) {
-        Some((definition, known, _)) => kept(definition, known, tree, &resource.storage_api_version),
-        None => tree,
-    }
+/// A tree in the version in which it is stored.
+pub(super) fn write(resource: &Resource, definition: &Definition, known: &Known, tree: Value) -> Value {
+    kept(definition, known, tree, &resource.storage_api_version)
 }
 
 /// A tree in another version, with the fields that this one knows.
@@ -198,7 +195,7 @@ fn kept(definition: &Definition, known: &Known, tree: Value, target: &str) -> Va
     }
 }
 
-/// A tree in another version, as the webhook made it.
+/// A tree in another version, as the webhook made it, if one was asked.
 fn converted(known: Option<&std::result::Result<Value, String>>, mut tree: Value, target: &str) -> Value {
     let Some(Ok(converted)) = known else {
         tree["apiVersion"] = json!(target);

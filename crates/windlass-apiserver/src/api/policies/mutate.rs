@@ -118,7 +118,7 @@ impl Server {
                 applied.again.push(key);
             }
         }
-        self.turn(call, write, tree, &mut seen, None).map_err(unconverted)?;
+        self.turn_back(call, write, tree, &mut seen).map_err(unconverted)?;
         faults.retain(|fault| fault.policy.fails());
         if faults.is_empty() { Ok(applied) } else { Err(refused(call, write.of(tree), &faults)) }
     }

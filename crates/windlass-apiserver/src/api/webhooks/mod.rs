@@ -21,13 +21,15 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use super::conversion::version;
 use super::create::uid;
 use super::matching::Match;
 use super::object::meta_str;
 use super::policies::Applied;
-use super::registry::Resource;
+use super::registry::{Flavor, Resource};
 use super::server::{Call, Server};
 use super::shown::Seen;
+use crate::json::str_at;
 use crate::status::{Result, Status};
 use crate::store::Kind;
 
@@ -200,7 +202,7 @@ impl Server {
             asked[at] |= changed.is_some() && hook.reinvoked;
         }
         let failed = |why: &str| Status::new(500, "", why.to_owned());
-        self.turn(call, write, tree, &mut seen, None).map_err(|unshown| unshown.end(failed))?;
+        self.turn_back(call, write, tree, &mut seen).map_err(|unshown| unshown.end(failed))?;
         *left = (!hooks.is_empty()).then(|| tree.clone());
         Ok(())
     }
@@ -230,13 +232,12 @@ impl Server {
         };
         let verdict = hook.judge(&question, answer, "admit", write.operation, call)?;
         let Some(patch) = verdict.and_then(|verdict| verdict.patch) else { return Ok(Some(false)) };
-        let changed = apply(hook, write, &patch).inspect_err(|_| {
+        let (changed, differs) = apply(hook, write, &patch).inspect_err(|_| {
             // It said yes, but it could not be done.
             if let Some(last) = call.consulted.last_mut() {
                 (last.code, last.rejection) = (0, Some("apiserver_internal_error"));
             }
         })?;
-        let differs = write.object != Some(&changed);
         seen.put(tree, changed);
         Ok(Some(differs))
     }
@@ -342,8 +343,9 @@ impl Server {
     }
 }
 
-/// What a hook's patch makes of an object.
-fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<Value> {
+/// What a hook's patch makes of an object, and whether it says anything else then. Defaults that are filled in where the patch
+/// took them count as changed.
+fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<(Value, bool)> {
     if write.operation == Operation::Delete {
         let why = "attempted to modify the object, which is not supported for this operation";
         return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
@@ -352,7 +354,24 @@ fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<Value> {
     let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
     crate::patch::json_patch(&mut changed, patch).map_err(failed)?;
     let failed = |why: &str| Status::internal(why);
-    super::decode::conform_or(write.shape, changed, &mut Vec::new(), failed)
+    let Flavor::Custom { definition, .. } = &write.shape.flavor else {
+        let pruned =
+            super::decode::prune(write.shape, changed, &mut Vec::new()).map_err(|why| failed(&why))?;
+        let differs = write.object != Some(&pruned);
+        return Ok((super::decode::fill(write.shape, pruned), differs));
+    };
+    // What its schema does not know goes when the object is stored: those who are asked after this one see it.
+    let (api_version, kind) = (str_at(&changed, &["apiVersion"]), str_at(&changed, &["kind"]));
+    if kind.is_empty() {
+        return Err(failed(&format!("Object 'Kind' is missing in '{changed}'")));
+    }
+    let differs = write.object != Some(&changed);
+    if kind == definition.names.kind
+        && let Some(version) = version(definition, api_version)
+    {
+        version.fill(&mut changed);
+    }
+    Ok((changed, differs))
 }
 
 /// The options of the request, as a hook reads them.

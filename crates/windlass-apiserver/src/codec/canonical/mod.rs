@@ -10,7 +10,7 @@ mod repeated;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{DecodeError, path::Path};
 use crate::schema::{Type, TypeId, Types};
@@ -77,6 +77,16 @@ pub fn canonical_meta(
     *meta = decoder.whole(id, meta.take(), &path)?;
     meta.sort_all_objects();
     Ok(())
+}
+
+/// Drops the fields of an object's metadata that are not of their type.
+pub fn drop_malformed_meta(types: &Types, value: &mut Value) {
+    let Some(metadata) = value.get_mut("metadata") else { return };
+    let Some(fields) = metadata.as_object_mut() else { return *metadata = Value::Object(Map::new()) };
+    fields.retain(|key, field| {
+        let mut alone = json!({"metadata": {key: field.clone()}});
+        canonical_meta(types, "", &mut alone, &mut Vec::new()).is_ok()
+    });
 }
 
 struct Decoder<'a> {
