@@ -57,19 +57,7 @@ bench: ## Measure beside the real kube-apiserver and etcd, in the same run
 conformance: ## The same requests, operators and controllers, beside the real kube-apiserver and kube-controller-manager 1.36; pods beside kubelet; our node on the real kube-apiserver; the client of etcd on 3.5, 3.6 and 3.7; as root, the etcd operator on a real node (ARGS=operators: only these)
 	@tools/setup rust go network nginx kube-apiserver kube-controller-manager kube-scheduler etcd-3.5 etcd-3.6 etcd-3.7 kubectl kubectl-1.32 helm-3 helm-4 $(if $(root),kube-proxy kubelet coredns)
 	cargo build --release -p windlass-cli -p windlass-conformance -p foobar-operator -p etcd-operator -p etcd-ledger -p etcd-e2e
-	"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" $(ARGS)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" operators)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" envtest)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" published)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" certificates)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" metrics)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" streams)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --on ours)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" controllers --with-node)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" kubelet)
-	$(if $(ARGS),,"$${CARGO_TARGET_DIR:-target}/release/windlass-conformance" node)
-	$(if $(ARGS),,cargo test -p windlass-etcd)
-	$(if $(ARGS),,$(if $(root),"$${CARGO_TARGET_DIR:-target}/release/etcd-e2e" all --real,@echo 'the etcd operator on a real node: left out, it needs root'))
+	conformance/run $(ARGS)
 
 fuzz: ## Feed the server's readers what no client would send, ten minutes each (make fuzz SECONDS_EACH=60 TARGETS='yaml cel')
 	@tools/setup rust cargo-fuzz

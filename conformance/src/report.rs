@@ -74,7 +74,9 @@ pub fn report(outcomes: &[Outcome], entries: &[Entry], folder: &Path, messages: 
         "rule", "run", "generated", "equal", "explained", "different"
     );
     for (rule, [run, generated, equal, explained, different]) in table {
-        println!("{rule:<26} {run:>5} {generated:>9} {equal:>6} {explained:>9} {different:>9}");
+        if run > 0 {
+            println!("{rule:<26} {run:>5} {generated:>9} {equal:>6} {explained:>9} {different:>9}");
+        }
         summary.run += run;
         summary.generated += generated;
         summary.different += different;

@@ -568,7 +568,8 @@ pub fn paths(rng: &mut Rng) -> Vec<Step> {
         .into();
         let mut path = words.concat();
         // Without a namespace it may be a list of everybody's objects, of which there are others on each server.
-        if words[2] == "/" && !path.contains("fieldSelector") {
+        if words[2] == "/" {
+            path = path.replace("?fieldSelector=metadata.name%3Da", "");
             path += if path.contains('?') { "&" } else { "?" };
             path += "fieldSelector=metadata.name%3Dnobody";
         }
