@@ -287,6 +287,14 @@ fn deface(path: &str, object: &Value, said: &mut Value) {
         "/spec-deep" => {
             json!([add("/spec/o", json!({"nosuch": "x"})), add("/spec/l", json!([{}, {"nosuch": 1}])),])
         }
+        // What has a default, in whichever kind has it.
+        "/bare" => {
+            let fields =
+                ["replicas", "strategy", "suspend", "concurrencyPolicy", "volumeMode", "policyTypes"];
+            let has = |field: &&&str| object["spec"].get(**field).is_some();
+            let remove = |field| json!({"op": "remove", "path": format!("/spec/{field}")});
+            fields.iter().filter(has).map(remove).collect()
+        }
         "/spec-bare" => json!([{"op": "remove", "path": "/spec/a"}]),
         "/spec-null" => json!([add("/spec/a", Value::Null)]),
         "/spec-gone" => json!([{"op": "remove", "path": "/spec"}]),

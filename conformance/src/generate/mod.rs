@@ -148,6 +148,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("webhook.change", 80, admission::webhooks::changed),
     ("webhook.rename", 40, admission::webhooks::renamed),
     ("webhook.versions", 60, admission::versions::hooked),
+    ("webhook.builtin", 80, admission::builtin::changed),
     ("webhook.custom", 80, admission::custom::changed),
     ("policy.conversion", 40, admission::versions::judged),
     ("webhook.parts", 60, admission::parts::hooked),

@@ -3,6 +3,7 @@
 //! The real server hears of policies, bindings and configurations a little after they are written, of each kind on its own
 //! and in order. So what is to be judged begins when a mark is known that was written last.
 
+pub mod builtin;
 pub mod connect;
 pub mod custom;
 pub mod mutations;

@@ -9,6 +9,7 @@ use super::convert::between;
 use super::registry::{Flavor, Resource};
 use super::server::{Call, Server};
 use super::webhooks::Write;
+use crate::codec;
 use crate::json::str_at;
 use crate::status::Status;
 
@@ -143,6 +144,9 @@ impl Server {
         };
         if let Some(object) = object.filter(|_| is_changed) {
             *tree = self.in_version(call, write, (from, write.resource), object)?;
+            if !write.shape.is_custom() {
+                codec::set_type(tree, &write.shape.api_version(), &write.shape.kind);
+            }
         }
         Ok(())
     }

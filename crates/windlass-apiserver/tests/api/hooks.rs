@@ -1,4 +1,4 @@
-//! What webhooks make of custom objects, as kube-apiserver 1.36 has it.
+//! What webhooks make of objects, and what they see of them, as kube-apiserver 1.36 has it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,6 +8,7 @@ use crate::world::{Answer, World};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const HOOKS: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
 fn things(version: &str) -> String {
     format!("/apis/example.com/{version}/namespaces/default/things")
@@ -148,4 +149,68 @@ fn versions_that_nobody_converts_show_what_they_know() {
     let written = world.patch("merge", &format!("{}/a/status", things("v1")), &status).expect(200);
     assert_eq!(written["spec"], json!({"a": "two"}));
     assert_eq!(read(&mut world, "v2"), json!({"a": "two", "only-v2": 1}));
+}
+
+/// Creates a claim that the first hook changes by this patch; what each hook saw is given back.
+fn claim(world: &mut World, patch: &Value) -> (Answer, Vec<Value>) {
+    let claim = json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    });
+    let mut seen = Vec::new();
+    let path = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let answer = world.consult("POST", path, &claim, |hook, asked| {
+        seen.push(asked["object"].clone());
+        let mut said = json!({"uid": asked["uid"], "allowed": true});
+        if hook.ends_with("/first.example.com") {
+            (said["patchType"], said["patch"]) =
+                (json!("JSONPatch"), json!(STANDARD.encode(patch.to_string())));
+        }
+        said
+    });
+    (answer, seen)
+}
+
+/// Hooks that are asked about claims: the first may change them, the second only looks.
+fn hook_claims(world: &mut World) {
+    for (kind, path, name) in [
+        ("MutatingWebhookConfiguration", HOOKS, "first"),
+        ("ValidatingWebhookConfiguration", VALIDATING, "second"),
+    ] {
+        let hook = json!({
+            "name": format!("{name}.example.com"), "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["persistentvolumeclaims"]}],
+            "clientConfig": {"url": format!("https://127.0.0.1:1/{name}")},
+        });
+        let body = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "c"}, "webhooks": [hook],
+        });
+        world.post(path, &body).expect(201);
+    }
+}
+
+/// Whoever looked at a claim before it was stored saw it without the status that its type always writes.
+#[test]
+fn who_only_looks_sees_an_object_as_its_type_writes_it() {
+    let mut world = World::new();
+    hook_claims(&mut world);
+    let (answer, seen) = claim(&mut world, &json!([{"op": "remove", "path": "/spec/volumeMode"}]));
+    answer.expect(201);
+    assert_eq!(seen[1]["status"], json!({}));
+    assert_eq!(seen[1]["spec"]["volumeMode"], "Filesystem", "defaults come back");
+}
+
+#[test]
+fn a_built_in_object_stays_what_it_was() {
+    let mut world = World::new();
+    hook_claims(&mut world);
+    let (answer, _) = claim(&mut world, &json!([{"op": "add", "path": "/kind", "value": "Other"}]));
+    let why = r#"Internal error occurred: no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111""#;
+    assert_eq!(answer.expect(500)["message"], why);
+    let (answer, _) = claim(
+        &mut world,
+        &json!([{"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"}]),
+    );
+    let made = answer.expect(201);
+    assert_eq!((&made["kind"], &made["apiVersion"]), (&json!("PersistentVolumeClaim"), &json!("v1")));
 }

@@ -200,7 +200,16 @@ impl Server {
     pub(super) fn validate(&self, call: &mut Call<'_>, write: Write<'_>) -> Result<()> {
         let object = write.object.unwrap_or(&Value::Null);
         self.with(call, write, |plugins, admission| plugins.validate(object, admission))?;
-        self.review(call, write)
+        let whole =
+            write.object.filter(|_| write.is_whole() && !write.resource.is_custom() && self.is_looked_at());
+        match whole {
+            // Those outside see it as its type writes it, such as with the status that it has not got yet.
+            Some(object) => {
+                let object = super::decode::canonical(write.resource, object.clone())?;
+                self.review(call, write.of(&object))
+            }
+            None => self.review(call, write),
+        }
     }
 
     fn with<T>(

@@ -57,6 +57,11 @@ pub(super) struct Policies {
 }
 
 impl Policies {
+    /// Whether any of them judges what is written.
+    pub fn judge(&self) -> bool {
+        !self.validating.is_empty()
+    }
+
     /// Reads what has changed since.
     pub fn follow(&mut self, store: &Store) {
         if self.revision == store.revision() {

@@ -29,6 +29,7 @@ use super::policies::Applied;
 use super::registry::{Flavor, Resource};
 use super::server::{Call, Server};
 use super::shown::Seen;
+use crate::codec::Parsed;
 use crate::json::str_at;
 use crate::status::{Result, Status};
 use crate::store::Kind;
@@ -164,6 +165,11 @@ impl Server {
     /// Whether anybody has to be asked about anything.
     pub(super) fn has_webhooks(&self) -> bool {
         !self.store.list(&MUTATING).is_empty() || !self.store.list(&VALIDATING).is_empty()
+    }
+
+    /// Whether policies or hooks look at what is written before it is stored.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.policies.judge() || !self.store.list(&VALIDATING).is_empty()
     }
 
     /// Lets policies, then mutating hooks change an object.
@@ -355,6 +361,8 @@ fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<(Value, bool)> 
     crate::patch::json_patch(&mut changed, patch).map_err(failed)?;
     let failed = |why: &str| Status::internal(why);
     let Flavor::Custom { definition, .. } = &write.shape.flavor else {
+        // Without its type it is read for what it was, until the version is turned; as of another one it is not read.
+        super::decode::check_type(write.shape, Parsed::from(changed.clone())).map_err(|why| failed(&why))?;
         let pruned =
             super::decode::prune(write.shape, changed, &mut Vec::new()).map_err(|why| failed(&why))?;
         let differs = write.object != Some(&pruned);
