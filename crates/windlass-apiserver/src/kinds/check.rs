@@ -109,9 +109,13 @@ pub(crate) fn at_most_all(object: &Value, field: &str, path: &Path<'_>, errors: 
 /// Whether a field holds zero, as a count or as a percentage.
 pub(crate) fn is_none_of(object: &Value, field: &str) -> bool {
     match get(object, field) {
-        // What is neither counts as nothing.
+        // A text that is neither a percentage nor a number counts as nothing, a negative percentage as well.
         Some(Value::String(value)) => {
-            value.strip_suffix('%').unwrap_or(value).parse::<i64>().map_or(true, |number| number == 0)
+            let digits = match value.strip_suffix('%') {
+                Some(digits) => digits,
+                None => value.strip_prefix(['+', '-']).unwrap_or(value),
+            };
+            !digits.bytes().all(|digit| digit.is_ascii_digit()) || digits.bytes().all(|digit| digit == b'0')
         }
         Some(value) => value.as_i64() == Some(0),
         None => true,

@@ -12,8 +12,8 @@ pub(super) fn hooks(kind: &str) -> Option<&'static Hooks> {
     (kind == "Event").then_some(&EVENT)
 }
 
-/// Events of the core group.
-pub(super) const CORE_EVENT: Hooks = Hooks { rechecks: &[], ..EVENT };
+/// Events of the core group, of whose finalizers less is asked.
+pub(super) const CORE_EVENT: Hooks = Hooks { rechecks: &[], qualifies: false, ..EVENT };
 
 /// Events of both groups; the new group is stricter.
 const EVENT: Hooks = Hooks {

@@ -208,7 +208,10 @@ impl<'m> Machine<'m> {
                     (operators::IN, [value, IdedExpr { expr: Expr::List(list), .. }])
                         if list.elements.iter().all(is_constant) =>
                     {
-                        // Such a list is looked up, not gone through.
+                        // Such a list is looked up, not gone through. For an empty one nobody asks what is in it.
+                        if list.elements.is_empty() {
+                            return Ok(Val::Bool(false));
+                        }
                         let value = self.eval(value, scope)?;
                         let mut found = false;
                         for element in &list.elements {
