@@ -15,22 +15,20 @@
 //! converts it, that one is asked first, in the same way.
 
 mod hook;
+mod patched;
 mod question;
+mod write;
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
-use super::conversion::version;
 use super::create::uid;
 use super::matching::Match;
-use super::object::meta_str;
 use super::policies::Applied;
-use super::registry::{Flavor, Resource};
+use super::registry::Resource;
 use super::server::{Call, Server};
 use super::shown::Seen;
-use crate::codec::Parsed;
-use crate::json::str_at;
 use crate::status::{Result, Status};
 use crate::store::Kind;
 
@@ -38,106 +36,16 @@ pub(super) use hook::Client;
 pub use hook::Service;
 pub(super) use question::Answered;
 pub use question::{Consulted, Failure, Place, Question, Reply, Review};
+pub use write::Operation;
+pub(super) use write::Write;
 
 use hook::Hook;
+use patched::apply;
 
 static MUTATING: LazyLock<Kind> =
     LazyLock::new(|| Kind::new("admissionregistration.k8s.io", "mutatingwebhookconfigurations"));
 static VALIDATING: LazyLock<Kind> =
     LazyLock::new(|| Kind::new("admissionregistration.k8s.io", "validatingwebhookconfigurations"));
-
-/// What is done to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
-    /// It is made.
-    Create,
-    /// It is changed.
-    Update,
-    /// It is deleted.
-    Delete,
-    /// What is behind it is spoken with.
-    Connect,
-}
-
-impl Operation {
-    /// As rules name it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-            Operation::Connect => "CONNECT",
-        }
-    }
-
-    /// The kind of the options that such a request has.
-    fn options(self) -> Option<&'static str> {
-        match self {
-            Operation::Create => Some("CreateOptions"),
-            Operation::Update => Some("UpdateOptions"),
-            Operation::Delete => Some("DeleteOptions"),
-            Operation::Connect => None,
-        }
-    }
-}
-
-/// A write that hooks are asked about.
-#[derive(Clone, Copy)]
-pub(super) struct Write<'a> {
-    pub operation: Operation,
-    pub resource: &'a Resource,
-    /// What kind of object is written: that of the resource, or what a subresource is written with.
-    pub shape: &'a Resource,
-    /// What will be there; nothing, where something is deleted.
-    pub object: Option<&'a Value>,
-    /// What is there now.
-    pub old: Option<&'a Value>,
-    /// The resource and the kind that were asked for, where it is shown in another version.
-    pub asked: Option<(&'a Resource, &'a Resource)>,
-    /// Whether nothing is stored.
-    pub dry_run: bool,
-}
-
-impl<'a> Write<'a> {
-    pub fn new(
-        operation: Operation,
-        resource: &'a Resource,
-        old: Option<&'a Value>,
-        dry_run: bool,
-    ) -> Write<'a> {
-        Write { operation, resource, shape: resource, object: None, old, asked: None, dry_run }
-    }
-
-    /// Whether the object is one of the resource, and does not stand for a part of one.
-    pub fn is_whole(&self) -> bool {
-        std::ptr::eq(self.shape, self.resource)
-    }
-
-    /// The same of another kind of object, which stands for a part of the resource: a Scale, an Eviction.
-    pub fn shaped(self, shape: &'a Resource) -> Write<'a> {
-        Write { shape, ..self }
-    }
-
-    /// The same with what will be there.
-    pub fn of<'b>(self, object: &'b Value) -> Write<'b>
-    where
-        'a: 'b,
-    {
-        let is_there = self.operation != Operation::Delete;
-        Write { object: is_there.then_some(object), ..self }
-    }
-
-    /// A refusal that names what is written.
-    pub fn forbidden(&self, call: &Call<'_>, why: &str) -> Status {
-        let base = self.object.or(self.old).map_or("", |object| meta_str(object, "generateName"));
-        let name = match (self.name(call), base) {
-            ("", "") => "Unknown",
-            ("", base) => base,
-            (name, _) => name,
-        };
-        Status::forbidden(&self.resource.group, &self.resource.plural, name, why)
-    }
-}
 
 /// Who has been asked in this round of admission, and who is to be asked once more in the next.
 #[derive(Default)]
@@ -347,39 +255,6 @@ impl Server {
         }
         request
     }
-}
-
-/// What a hook's patch makes of an object, and whether it says anything else then. Defaults that are filled in where the patch
-/// took them count as changed.
-fn apply(hook: &Hook, write: Write<'_>, patch: &Value) -> Result<(Value, bool)> {
-    if write.operation == Operation::Delete {
-        let why = "attempted to modify the object, which is not supported for this operation";
-        return Err(Status::internal(&format!("admission webhook {:?} {why}", hook.name)));
-    }
-    let mut changed = write.object.cloned().unwrap_or_default();
-    let failed = |error: crate::patch::PatchError| Status::internal(&error.to_string());
-    crate::patch::json_patch(&mut changed, patch).map_err(failed)?;
-    let failed = |why: &str| Status::internal(why);
-    let Flavor::Custom { definition, .. } = &write.shape.flavor else {
-        // Without its type it is read for what it was, until the version is turned; as of another one it is not read.
-        super::decode::check_type(write.shape, Parsed::from(changed.clone())).map_err(|why| failed(&why))?;
-        let pruned =
-            super::decode::prune(write.shape, changed, &mut Vec::new()).map_err(|why| failed(&why))?;
-        let differs = write.object != Some(&pruned);
-        return Ok((super::decode::fill(write.shape, pruned), differs));
-    };
-    // What its schema does not know goes when the object is stored: those who are asked after this one see it.
-    let (api_version, kind) = (str_at(&changed, &["apiVersion"]), str_at(&changed, &["kind"]));
-    if kind.is_empty() {
-        return Err(failed(&format!("Object 'Kind' is missing in '{changed}'")));
-    }
-    let differs = write.object != Some(&changed);
-    if kind == definition.names.kind
-        && let Some(version) = version(definition, api_version)
-    {
-        version.fill(&mut changed);
-    }
-    Ok((changed, differs))
 }
 
 /// The options of the request, as a hook reads them.
