@@ -2,6 +2,7 @@
 
 use crate::world::World;
 use serde_json::{Value, json};
+use windlass_apiserver::api::write_yaml;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -113,6 +114,9 @@ fn lists_of_every_form_are_whole() {
             assert_eq!(dense.0, pretty.0);
             assert_eq!(dense.1, format!("{}\n", dense.0));
             assert_eq!(pretty.1, serde_json::to_string_pretty(&pretty.0).unwrap());
+            let yaml = world.ask("GET", MAPS, &[("accept", &accept.replace("json", "yaml"))], "");
+            assert_eq!(yaml.pieces > 1, count == 800, "{accept}");
+            assert_eq!(yaml.text.into_bytes(), write_yaml(&dense.0));
             let name = |item: &Value| match list {
                 "rows" => item["cells"][0].clone(),
                 _ => item["metadata"]["name"].clone(),

@@ -13,7 +13,8 @@ use crate::api::piece::{Piece, Writer};
 use crate::api::registry::Resource;
 use crate::api::response::render;
 use crate::api::shape::{self, Tabulator};
-use crate::codec::{pretty_line, write_pretty, write_value};
+use crate::api::yaml;
+use crate::codec::{Format, pretty_line, write_pretty, write_value};
 use crate::store::{Object, Snapshot};
 
 /// About how many bytes of a list are written at a time.
@@ -28,17 +29,45 @@ const ITEMS: &str = "\0";
 /// How deep the items stand in a list that is written for people.
 const DEPTH: usize = 2;
 
-/// A list on its way to the client: pieces of JSON from a snapshot.
+/// A list on its way to the client: pieces of text from a snapshot.
 pub struct ListBody {
     items: Items,
     resource: Arc<Resource>,
     form: Form,
-    pretty: bool,
+    layout: Layout,
     head: Vec<u8>,
     tail: Vec<u8>,
     /// The list, if it turns out that there is nothing in it.
     empty: Vec<u8>,
     stage: Stage,
+}
+
+/// How the text of a list is laid out.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// JSON for programs.
+    Plain,
+    /// JSON for people.
+    Indented,
+    Yaml,
+}
+
+impl Layout {
+    fn of(output: &Output) -> Layout {
+        match output.format {
+            Format::Yaml => Layout::Yaml,
+            _ if output.pretty => Layout::Indented,
+            _ => Layout::Plain,
+        }
+    }
+
+    /// The place of the items in a list of [`ITEMS`] alone.
+    fn place(self) -> &'static [u8] {
+        match self {
+            Layout::Plain | Layout::Indented => br#""\u0000""#,
+            Layout::Yaml => b"- \"\\0\"\n",
+        }
+    }
 }
 
 /// What a list shows of each object.
@@ -115,7 +144,7 @@ enum Stage {
 }
 
 impl ListBody {
-    /// A list of these items, as JSON.
+    /// A list of these items.
     pub(super) fn new(
         items: Items,
         resource: Arc<Resource>,
@@ -125,11 +154,12 @@ impl ListBody {
     ) -> ListBody {
         let empty = render(output, &form.list_tree(&resource, metadata.clone(), Vec::new())).into();
         let frame = render(output, &form.list_tree(&resource, metadata, vec![Value::from(ITEMS)]));
-        let place = br#""\u0000""#;
-        // The items of a Table come last, behind texts of others.
+        let layout = Layout::of(output);
+        let place = layout.place();
+        // The rows of a Table come behind texts of others.
         let at = memchr::memmem::rfind(&frame, place).expect("the frame has a place for items");
         let (head, tail) = (frame[..at].to_vec(), frame[at + place.len()..].to_vec());
-        ListBody { items, resource, form, pretty: output.pretty, head, tail, empty, stage: Stage::First }
+        ListBody { items, resource, form, layout, head, tail, empty, stage: Stage::First }
     }
 
     /// Whether all pieces were taken.
@@ -145,7 +175,7 @@ impl ListBody {
         let mut out = Writer::default();
         let mut after = None;
         let writer =
-            ItemWriter { resource: &self.resource, form: &self.form, pretty: self.pretty, head: &self.head };
+            ItemWriter { resource: &self.resource, form: &self.form, layout: self.layout, head: &self.head };
         let ended = match &mut self.items {
             Items::Page(objects) => loop {
                 let Some(object) = objects.next() else { break true };
@@ -188,7 +218,7 @@ fn is_full(out: &Writer) -> bool {
 struct ItemWriter<'a> {
     resource: &'a Resource,
     form: &'a Form,
-    pretty: bool,
+    layout: Layout,
     /// What comes before the first.
     head: &'a [u8],
 }
@@ -200,12 +230,16 @@ impl ItemWriter<'_> {
         if first {
             out.open().extend_from_slice(self.head);
         }
-        if self.pretty {
-            let out = out.open();
-            if !first {
-                pretty_line(out, 1, DEPTH);
+        match self.layout {
+            Layout::Plain => {}
+            Layout::Indented => {
+                let out = out.open();
+                if !first {
+                    pretty_line(out, 1, DEPTH);
+                }
+                return write_pretty(out, &self.form.tree(resource, object), DEPTH);
             }
-            return write_pretty(out, &self.form.tree(resource, object), DEPTH);
+            Layout::Yaml => return yaml::write_item(out.open(), &self.form.tree(resource, object)),
         }
         let whole = matches!(self.form, Form::Object);
         if whole && object.body().len() >= COPIED && serves_stored(resource, object) {

@@ -15,7 +15,6 @@ use super::registry::Resource;
 use super::response::{Body, Response};
 use super::server::{Answer, Call, Server};
 use super::shape::{self, Include, Tabulator};
-use crate::codec::Format;
 use crate::field::{Errors, Path};
 use crate::print;
 use crate::status::{Result, Status};
@@ -81,12 +80,6 @@ impl Server {
             (Form::Row(..), Some(order)) => items.sorted_by(|object| order(&load(&resource, object))),
             _ => items,
         };
-        if call.output.format == Format::Yaml {
-            // For people, who read few at a time: it is written whole.
-            let items = items.iter().map(|object| form.tree(&resource, object)).collect();
-            let tree = form.list_tree(&resource, metadata, items);
-            return Ok(Response::tree(200, &call.output, &tree).into());
-        }
         let body = ListBody::new(items, resource, form, &call.output, metadata);
         Ok(Response::new(200, call.output.content_type(), Body::List(Box::new(body))).into())
     }

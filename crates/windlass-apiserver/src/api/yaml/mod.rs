@@ -19,6 +19,13 @@ pub fn write(value: &Value) -> Vec<u8> {
     out.into_bytes()
 }
 
+/// Adds one more item to a list that stands at the beginning of its lines.
+pub(super) fn write_item(out: &mut Vec<u8>, item: &Value) {
+    let mut text = String::new();
+    sequence(&mut text, std::slice::from_ref(item), 0);
+    out.append(&mut text.into_bytes());
+}
+
 /// Longer keys, in bytes, are written with a question mark before them.
 const SIMPLE_KEY_MAX: usize = 128;
 
