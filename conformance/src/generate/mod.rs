@@ -139,6 +139,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("policy.bindings", 20, admission::refused::bindings),
     ("policy.rights", 50, admission::rights::written),
     ("policy.change", 80, admission::mutations::changed),
+    ("policy.change-custom", 30, admission::custom::laid_over),
     ("policy.change-refused", 25, admission::mutations::refused),
     ("policy.parts", 40, admission::parts::parts),
     ("policy.versions", 40, admission::parts::versions),

@@ -205,6 +205,6 @@ pub fn changed(rng: &mut Rng) -> Vec<Step> {
     steps.extend([mutations::policy("p", spec), mutations::binding("p", json!({}))]);
     mutations::known(&mut steps);
     steps.extend(connections(rng, 5));
-    mutations::forgotten(&mut steps);
+    mutations::forgotten(&mut steps, &["p"]);
     steps
 }

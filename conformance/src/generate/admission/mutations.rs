@@ -28,7 +28,7 @@ const LAID: [&str; 15] = [
 ];
 
 /// Patches of ConfigMaps.
-const PATCHES: [&str; 13] = [
+const PATCHES: [&str; 17] = [
     "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'p': 'q'}}]",
     "[JSONPatch{op: 'test', path: '/data/k', value: 'v'}, JSONPatch{op: 'replace', path: '/data/k', value: 'changed'}]",
     "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {}}, JSONPatch{op: 'add', path: '/metadata/annotations/' + jsonpatch.escapeKey('a/b'), value: 'x'}]",
@@ -42,6 +42,10 @@ const PATCHES: [&str; 13] = [
     "object.data.map(k, JSONPatch{op: 'replace', path: '/data/' + k, value: object.data[k] + '!'})",
     "has(object.data) ? [JSONPatch{op: 'add', path: '/data/z', value: 'z'}] : [JSONPatch{op: 'add', path: '/data', value: {}}]",
     "[JSONPatch{op: 'jump', path: '/data'}]",
+    "[JSONPatch{op: 'remove', path: '/kind'}, JSONPatch{op: 'remove', path: '/apiVersion'}]",
+    "[JSONPatch{op: 'replace', path: '/kind', value: 'Other'}]",
+    "[JSONPatch{op: 'replace', path: '/kind', value: 'Secret'}]",
+    "[JSONPatch{op: 'replace', path: '/apiVersion', value: 'apps/v1'}]",
 ];
 
 /// Objects to be laid over Deployments.
@@ -70,7 +74,7 @@ pub(super) fn binding(name: &str, mut spec: Value) -> Step {
     Step::with("POST", format!("{API}/mutatingadmissionpolicybindings"), body)
 }
 
-fn laid(source: &str) -> Value {
+pub(super) fn laid(source: &str) -> Value {
     json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": source}})
 }
 
@@ -96,8 +100,8 @@ pub(super) fn known(steps: &mut Vec<Step>) {
     steps.push(Step { until: Some(until), ..mark.quiet() });
 }
 
-pub(super) fn forgotten(steps: &mut Vec<Step>) {
-    for name in ["p", "mark"] {
+pub(super) fn forgotten(steps: &mut Vec<Step>, names: &[&str]) {
+    for name in names.iter().chain(&["mark"]) {
         for kind in ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"] {
             steps.push(Step::new("DELETE", format!("{API}/{kind}/{{id}}-{name}")).quiet());
         }
@@ -166,7 +170,7 @@ pub fn changed(rng: &mut Rng) -> Vec<Step> {
     } else {
         steps.extend(writes(rng));
     }
-    forgotten(&mut steps);
+    forgotten(&mut steps, &["p"]);
     steps
 }
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use super::conversion::version;
 use super::options::FieldValidation;
 use super::registry::{Flavor, Resource, split_api_version};
 use super::server::Call;
 use crate::codec::{self, Format, Parsed, Problems};
+use crate::crd::Definition;
 use crate::field::{Errors, Path};
 use crate::json::{at, str_at};
 use crate::kinds::Noted;
@@ -211,6 +213,21 @@ pub(super) fn fill(resource: &Resource, mut value: Value) -> Value {
         }
     }
     value
+}
+
+/// A custom object as policies and hooks left it, with the defaults of the version that it says it is of. What its schema does
+/// not know goes when the object is stored: those who are asked next see it.
+pub(super) fn as_left(definition: &Definition, mut value: Value) -> std::result::Result<Value, String> {
+    let (api_version, kind) = (str_at(&value, &["apiVersion"]), str_at(&value, &["kind"]));
+    if kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{value}'"));
+    }
+    if kind == definition.names.kind
+        && let Some(version) = version(definition, api_version)
+    {
+        version.fill(&mut value);
+    }
+    Ok(value)
 }
 
 /// What the kind wants to know of an object before it is made canonical.

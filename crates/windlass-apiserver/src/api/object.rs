@@ -60,11 +60,11 @@ impl Server {
         Object::new(parts).map_err(|e| Status::internal(&e.to_string()))
     }
 
-    /// Makes of a custom object what is stored of it: hooks leave fields that its schema does not know, and metadata that
+    /// Makes of a custom object what is stored of it: policies and hooks leave fields that its schema does not know, and metadata that
     /// nobody can read.
     pub(super) fn settle(&self, resource: &Resource, tree: &mut Value) -> Result<()> {
         let Flavor::Custom { definition, version, .. } = &resource.flavor else { return Ok(()) };
-        if !self.has_webhooks() {
+        if !self.has_webhooks() && !self.policies.change() {
             return Ok(());
         }
         let version = &definition.versions[*version];

@@ -151,6 +151,39 @@ fn versions_that_nobody_converts_show_what_they_know() {
     assert_eq!(read(&mut world, "v2"), json!({"a": "two", "only-v2": 1}));
 }
 
+/// What a policy left was pruned before the hooks saw it, and an object without its kind refused as one of no kind.
+#[test]
+fn what_a_policy_leaves_is_seen_by_hooks_and_not_stored() {
+    let mut world = World::new();
+    define(&mut world);
+    hook(&mut world, &[("first", "v1")]);
+    let api = "/apis/admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["things"], "operations": ["CREATE"]});
+    let expression =
+        "[JSONPatch{op: 'add', path: '/spec/nosuch', value: 5}, JSONPatch{op: 'remove', path: '/spec/a'}]
+        + (object.metadata.name == 'bare' ? [JSONPatch{op: 'remove', path: '/kind'}] : [])";
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]}, "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+        },
+    });
+    world.post(&format!("{api}/mutatingadmissionpolicies"), &policy).expect(201);
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "p"}, "spec": {"policyName": "p"},
+    });
+    world.post(&format!("{api}/mutatingadmissionpolicybindings"), &binding).expect(201);
+    let (answer, seen) = create(&mut world, "v1", &json!({"a": "said"}), &[]);
+    assert_eq!(seen[0]["spec"], json!({"a": "one", "only-v1": 1, "nosuch": 5}), "defaults come back");
+    assert_eq!(answer.expect(201)["spec"], json!({"a": "one", "only-v1": 1}));
+    let bare =
+        json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "bare"}, "spec": {}});
+    let message = world.post(&things("v1"), &bare).expect(500)["message"].to_string();
+    assert!(message.contains("Internal error occurred: Object 'Kind' is missing in '"), "{message}");
+}
+
 /// Creates a claim that the first hook changes by this patch; what each hook saw is given back.
 fn claim(world: &mut World, patch: &Value) -> (Answer, Vec<Value>) {
     let claim = json!({

@@ -62,6 +62,11 @@ impl Policies {
         !self.validating.is_empty()
     }
 
+    /// Whether any of them changes what is written.
+    pub fn change(&self) -> bool {
+        !self.mutating.is_empty()
+    }
+
     /// Reads what has changed since.
     pub fn follow(&mut self, store: &Store) {
         if self.revision == store.revision() {

@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 use super::compiled::{Mutation, Policy};
 use super::{Server, seen};
 use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold};
+use crate::api::decode;
 use crate::api::matching::Asking;
 use crate::api::object::meta_str;
-use crate::api::registry::Resource;
+use crate::api::registry::{Flavor, Resource};
 use crate::api::server::Call;
 use crate::api::shown::{Seen, Unshown};
 use crate::api::webhooks::{Operation, Write};
+use crate::codec::Parsed;
 use crate::crd::{Answer, Evaluator, Given, OutOfBudget};
 use crate::json::str_at;
 use crate::managed;
@@ -247,9 +249,15 @@ impl Server {
             }
             _ => return Err(Failure::Policy("it gives no change".to_owned())),
         };
+        if let Flavor::Custom { definition, .. } = &resource.flavor {
+            let left = decode::as_left(definition, changed);
+            return left.map_err(|why| Failure::Request(internal(&why)));
+        }
+        let changed = decode::check_type(resource, Parsed::from(changed))
+            .map_err(|why| Failure::Request(internal(&why)))?;
         let mut unknown = Vec::new();
-        let conformed = crate::api::decode::conform_or(resource, changed, &mut unknown, internal);
-        if !unknown.is_empty() && !resource.is_custom() {
+        let conformed = decode::conform_or(resource, changed, &mut unknown, internal);
+        if !unknown.is_empty() {
             let all: Vec<String> = unknown.iter().map(|field| format!("unknown field {field:?}")).collect();
             let why = format!("strict decoding error: {}", all.join(", "));
             return Err(Failure::Request(Status::internal(&why)));
