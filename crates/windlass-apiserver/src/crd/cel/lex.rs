@@ -30,8 +30,8 @@ const MARKS: [&str; 24] = [
 
 const WORDS: [&str; 4] = ["in", "true", "false", "null"];
 
-/// The words of an expression, and whether these are all of it; `None` if a literal does not end.
-pub(super) fn lex(source: &str) -> Option<(Vec<Token>, bool)> {
+/// The words of an expression, and whether these are all of it.
+pub(super) fn lex(source: &str) -> (Vec<Token>, bool) {
     let mut out = Vec::new();
     let mut is_whole = true;
     let mut at = 0;
@@ -49,18 +49,15 @@ pub(super) fn lex(source: &str) -> Option<(Vec<Token>, bool)> {
             MARKS.iter().find(|mark| rest.starts_with(**mark)).map(|mark| (Kind::Mark(mark), mark.len()))
         });
         let Some((kind, length)) = found else {
-            if matches!(c, '"' | '\'') {
-                return None;
-            }
             is_whole = false;
-            at += c.len_utf8();
+            at += if matches!(c, '"' | '\'') { broken(rest) } else { c.len_utf8() };
             continue;
         };
         out.push(Token { kind, at });
         at += length;
     }
     out.push(Token { kind: Kind::End, at });
-    Some((out, is_whole))
+    (out, is_whole)
 }
 
 fn word(rest: &str) -> Option<(Kind, usize)> {
@@ -117,7 +114,7 @@ fn integer(rest: &str, length: usize) -> (Kind, usize) {
 
 /// A string or bytes, with its prefix.
 fn text(rest: &str) -> Option<(Kind, usize)> {
-    let mut prefix = rest.bytes().take_while(|b| b"rRbB".contains(b)).count();
+    let prefix = rest.bytes().take_while(|b| b"rRbB".contains(b)).count();
     let (mut raw, mut bytes) = (false, false);
     match rest[..prefix].to_ascii_lowercase().as_str() {
         "" => {}
@@ -128,22 +125,11 @@ fn text(rest: &str) -> Option<(Kind, usize)> {
     }
     let quote = rest[prefix..].chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let triple: String = std::iter::repeat_n(quote, 3).collect();
-    let close = if rest[prefix..].starts_with(&triple) { triple } else { quote.to_string() };
-    prefix += close.len();
-    let body = &rest[prefix..];
-    let mut end = 0;
-    while !body[end..].starts_with(&close) {
-        match body[end..].chars().next()? {
-            '\n' | '\r' if close.len() == 1 => return None,
-            '\\' if !raw => {
-                let escaped = body[end + 1..].chars().next()?;
-                end += 1 + escaped.len_utf8();
-            }
-            c => end += c.len_utf8(),
-        }
-    }
-    let length = prefix + end + close.len();
-    let content = body[..end].replace("\r\n", "\n").replace('\r', "\n");
+    // What begins like a long text and does not end is an empty one, and something else behind it.
+    let long = rest[prefix..].starts_with(&triple).then(|| content(&rest[prefix..], &triple, raw));
+    let quote = quote.to_string();
+    let (content, length) = long.flatten().or_else(|| content(&rest[prefix..], &quote, raw))?;
+    let content = content.replace("\r\n", "\n").replace('\r', "\n");
     let kind = match (bytes, raw) {
         (true, true) => Kind::Bytes(content.into_bytes()),
         (false, true) => Kind::Text(content),
@@ -154,7 +140,60 @@ fn text(rest: &str) -> Option<(Kind, usize)> {
             None => Kind::Bad("unable to unescape string".to_owned()),
         },
     };
-    Some((kind, length))
+    Some((kind, prefix + length))
+}
+
+/// What stands between these quotes, and how long it is with them.
+fn content<'s>(rest: &'s str, quotes: &str, raw: bool) -> Option<(&'s str, usize)> {
+    let body = &rest[quotes.len()..];
+    let mut end = 0;
+    while !body[end..].starts_with(quotes) {
+        match body[end..].chars().next()? {
+            '\n' | '\r' if quotes.len() == 1 => return None,
+            '\\' if !raw => end += escape(&body[end..]).ok()?,
+            c => end += c.len_utf8(),
+        }
+    }
+    Some((&body[..end], end + 2 * quotes.len()))
+}
+
+/// How long the escape at the beginning is; or, if it is none that the language knows, how much of it could have been one.
+fn escape(rest: &str) -> Result<usize, usize> {
+    let (digits, radix) = match rest.chars().nth(1) {
+        Some('a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '\\' | '\'' | '"' | '`' | '?') => (0, 0),
+        Some('x' | 'X') => (2, 16),
+        Some('u') => (4, 16),
+        Some('U') => (8, 16),
+        Some('0'..='3') => (2, 8),
+        _ => return Err(1),
+    };
+    match rest.chars().skip(2).take(digits).take_while(|c| c.is_digit(radix)).count() {
+        count if count == digits => Ok(2 + digits),
+        count => Err(2 + count),
+    }
+}
+
+/// How much of a text that does not end is passed over: all that could be part of it, and what could not.
+fn broken(rest: &str) -> usize {
+    let mut end = 1;
+    let mut chars = rest[end..].chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\r' => return end + 1,
+            '\\' => match escape(&rest[end..]) {
+                Ok(length) => {
+                    end += length;
+                    chars = rest[end..].chars();
+                }
+                Err(length) => {
+                    end += length;
+                    return end + rest[end..].chars().next().map_or(0, char::len_utf8);
+                }
+            },
+            c => end += c.len_utf8(),
+        }
+    }
+    end
 }
 
 fn unescape(content: &str, bytes: bool) -> Option<Vec<u8>> {
@@ -207,7 +246,7 @@ mod tests {
     use super::*;
 
     fn kinds(source: &str) -> Vec<Kind> {
-        lex(source).expect(source).0.into_iter().map(|token| token.kind).collect()
+        lex(source).0.into_iter().map(|token| token.kind).collect()
     }
 
     #[test]
@@ -242,7 +281,28 @@ mod tests {
                 Kind::End
             ]
         );
-        assert_eq!(lex("'open"), None);
-        assert_eq!(lex("a # b").map(|(tokens, is_whole)| (tokens.len(), is_whole)), Some((3, false)));
+        assert_eq!(lex("a # b").0.len(), 3);
+    }
+
+    #[test]
+    fn broken_text_is_passed_over_as_far_as_it_could_have_been_one() {
+        let rest = |source: &str| {
+            let (tokens, is_whole) = lex(source);
+            assert!(!is_whole, "{source}");
+            source[tokens[0].at..].to_owned()
+        };
+        let all = [
+            ("'open", ""),
+            ("'a\nx'b'", "x'b'"),
+            (r"'\d{3}'", "{3}'"),
+            (r"'\x1ga'", "a'"),
+            (r"'\400'", "00'"),
+            (r#"'é\u12"#, ""),
+            ("\"\"\"a\"\\d", "\"\"\"a\"\\d"),
+            ("'''a\nb", "'''a\nb"),
+        ];
+        for (source, want) in all {
+            assert_eq!(rest(source), want, "{source}");
+        }
     }
 }

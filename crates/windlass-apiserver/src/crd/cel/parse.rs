@@ -44,10 +44,10 @@ pub(super) fn parse(source: &str) -> Result<Parsed, String> {
             "ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {SOURCE_MAX}"
         ));
     }
-    if depth::bound(source) > depth::DEPTH_MAX {
+    let (tokens, is_whole) = lex(source);
+    if depth::bound(&tokens) > depth::DEPTH_MAX {
         return Err("ERROR: <input>:-1:0: expression recursion limit exceeded: 250".to_owned());
     }
-    let Some((tokens, is_whole)) = lex(source) else { return Err(syntax_error(source, None)) };
     let mut parser = Parser { tokens, next: 0, places: vec![0], issues: Vec::new(), wanted: None };
     let Some(expr) = parser.whole().filter(|_| is_whole) else {
         return Err(syntax_error(source, parser.wanted));
@@ -511,6 +511,33 @@ mod tests {
         assert!(refused("has(self)").contains("invalid argument to has() macro"));
         assert!(refused("self.all(1, true)").contains("argument must be a simple name"));
         assert!(refused("99999999999999999999 > 0").contains("invalid int literal"));
+    }
+
+    /// As kube-apiserver 1.36.4 has it. The escape was read, and then called one that cannot be undone.
+    #[test]
+    fn an_escape_that_is_none_breaks_the_text_off() {
+        let want = [
+            r"ERROR: <input>:1:29: Syntax error: token recognition error at: ''\d'",
+            r" | self.e.substring(0).matches('\d{3}')",
+            r" | ............................^",
+            r"ERROR: <input>:1:34: Syntax error: mismatched input '}' expecting ':'",
+            r" | self.e.substring(0).matches('\d{3}')",
+            r" | .................................^",
+            r"ERROR: <input>:1:35: Syntax error: token recognition error at: '')'",
+            r" | self.e.substring(0).matches('\d{3}')",
+            r" | ..................................^",
+            r"ERROR: <input>:1:37: Syntax error: missing ')' at '<EOF>'",
+            r" | self.e.substring(0).matches('\d{3}')",
+            r" | ....................................^",
+        ];
+        assert_eq!(refused(r"self.e.substring(0).matches('\d{3}')"), want.join("\n"));
+    }
+
+    /// Brackets behind a text that does not end were not counted, and the error was told in words that are not CEL's.
+    #[test]
+    fn what_is_too_deep_is_refused_behind_broken_text_as_well() {
+        let limit = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
+        assert_eq!(refused(&format!("'a\n{}", "(".repeat(90_000))), limit);
     }
 
     #[test]
