@@ -272,7 +272,20 @@ fn reached(until: &Until, answer: &Answer) -> bool {
         Body::Tree(tree) => tree.pointer(&until.at).unwrap_or(&Value::Null),
         _ => &Value::Null,
     };
-    answer.status == until.status && (until.at.is_empty() || *there == until.is)
+    answer.status == until.status && (until.at.is_empty() || holds(there, &until.is))
+}
+
+/// Whether what is wanted is there; of an object the fields that are wanted, of a list each element, wherever it stands.
+fn holds(there: &Value, wanted: &Value) -> bool {
+    match (there, wanted) {
+        (Value::Object(there), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| there.get(key).is_some_and(|there| holds(there, wanted)))
+        }
+        (Value::Array(there), Value::Array(wanted)) => {
+            wanted.iter().all(|wanted| there.iter().any(|there| holds(there, wanted)))
+        }
+        _ => there == wanted,
+    }
 }
 
 /// A ConfigMap of about this size.

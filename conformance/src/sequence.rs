@@ -104,7 +104,7 @@ pub struct Until {
     /// A JSON pointer that must lead to `is`, or `header:NAME` for a header that must be there.
     #[serde(default)]
     pub at: String,
-    /// The value there.
+    /// The value there; of an object the fields that count, of a list the elements, in any order.
     #[serde(default)]
     pub is: Value,
 }

@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod apply;
+mod approval;
 mod builtin;
 mod conversion;
 mod custom;
@@ -108,6 +109,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("watch.list", 25, watch::list),
     ("table.watch", 12, watch::table),
     ("crd.life", 10, custom::life),
+    ("crd.approval", 20, approval::asked),
     ("crd.structural", 40, custom::structural),
     ("crd.spoilt", 120, builtin::defined),
     ("crd.spoilt-updates", 40, builtin::redefined),

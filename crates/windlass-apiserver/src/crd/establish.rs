@@ -1,11 +1,12 @@
-//! A definition is served once its names are its own: the conditions `NamesAccepted` and `Established`.
+//! A definition is served once its names are its own: the conditions `NamesAccepted` and `Established`, and what is told
+//! of its approval.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Names;
+use super::{Names, approval};
 use crate::json::object_entry;
 
 /// Whether a condition of a definition is `True`.
@@ -50,6 +51,7 @@ pub fn establish(crd: &mut Value, others: &[&Names], now: Timestamp) {
         None => drop(accepted.shift_remove("categories")),
     }
     let was_established = is_condition_true(crd, "Established");
+    let approval = approval::condition(crd);
     let Some(root) = crd.as_object_mut() else { return };
     let status = object_entry(root, "status");
     status.insert("acceptedNames".into(), in_order(accepted));
@@ -68,6 +70,10 @@ pub fn establish(crd: &mut Value, others: &[&Names], now: Timestamp) {
                 set_condition(status, now, "Established", false, "NotAccepted", message);
             }
         }
+    }
+    if let Some((is_conformant, reason, message)) = approval {
+        let name = "KubernetesAPIApprovalPolicyConformant";
+        set_condition(status, now, name, is_conformant, reason, &message);
     }
 }
 

@@ -12,6 +12,7 @@
 //! Reasons and field paths are those of kube-apiserver 1.36, and most messages, too; `tests/data/crd` holds its
 //! recorded answers.
 
+mod approval;
 mod cel;
 mod check_defaults;
 mod correlate;

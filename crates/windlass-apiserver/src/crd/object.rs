@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::props::Props;
-use super::{check_defaults, formats, keywords, paths, root, structural, text, webhook};
+use super::{approval, check_defaults, formats, keywords, paths, root, structural, text, webhook};
 use crate::field::{Errors, Path};
 use crate::json::{at, object_entry, str_at};
 use crate::kinds::{self, Noted};
@@ -151,7 +151,7 @@ pub fn validate_status_update(crd: &Value, errors: &mut Errors) {
 fn validate_rest(crd: &Value, old: Option<&Value>, errors: &mut Errors) {
     validate_status_update(crd, errors);
     validate_stored(crd, errors);
-    validate_approval(crd, old, errors);
+    approval::validate(crd, old, errors);
     if crd["spec"]["preserveUnknownFields"] == true {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
@@ -186,41 +186,6 @@ fn validate_stored(crd: &Value, errors: &mut Errors) {
             );
             errors.invalid(&path.index(i), &(*name).into(), &detail);
         }
-    }
-}
-
-/// Groups of the Kubernetes project ask for a sign of approval.
-fn validate_approval(crd: &Value, old: Option<&Value>, errors: &mut Errors) {
-    const ANNOTATION: &str = "api-approved.kubernetes.io";
-    let group = str_at(crd, &["spec", "group"]);
-    let is_protected =
-        ["k8s.io", "kubernetes.io"].iter().any(|own| group == *own || group.ends_with(&format!(".{own}")));
-    let state = |crd: &Value| match str_at(crd, &["metadata", "annotations", ANNOTATION]) {
-        "" => "missing",
-        text if text.starts_with("unapproved") => "bypassed",
-        text if text.contains("://") => "approved",
-        _ => "invalid",
-    };
-    if !is_protected || old.is_some_and(|old| state(old) == state(crd)) {
-        return;
-    }
-    let path = Path::Root.child("metadata");
-    let path = path.child("annotations");
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    match state(crd) {
-        "missing" => {
-            let detail = format!("protected groups must have approval annotation {ANNOTATION:?}, {see}");
-            errors.required(&path.key(ANNOTATION), &detail);
-        }
-        "invalid" => {
-            let detail = format!(
-                "protected groups must have approval annotation {ANNOTATION:?} with either a URL or a reason starting \
-                 with \"unapproved\", {see}"
-            );
-            let value = str_at(crd, &["metadata", "annotations", ANNOTATION]);
-            errors.invalid(&path.key(ANNOTATION), &value.into(), &detail);
-        }
-        _ => {}
     }
 }
 

@@ -82,6 +82,11 @@ const SCHEMA_ESTIMATE_MAX: u64 = 100_000_000;
 /// How long a message may be that an expression gives, in bytes.
 const MESSAGE_MAX: usize = 5 << 10;
 
+/// Whether Go's `url.ParseRequestURI` takes it.
+pub(super) fn is_request_uri(text: &str) -> bool {
+    address::url(text).is_ok()
+}
+
 /// The rules of a schema and of all below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
