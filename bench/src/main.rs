@@ -15,6 +15,7 @@ mod ceiling;
 mod client;
 mod cluster;
 mod figures;
+mod hook;
 mod load;
 mod machine;
 mod objects;
@@ -102,6 +103,8 @@ enum Part {
     Start,
     /// Creates and reads per second
     Rates,
+    /// Writes that a webhook allows
+    Hooked,
     /// Reads while writes wait for a webhook that hangs
     Hung,
     /// Deliveries to watchers
@@ -164,7 +167,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
     if !args.alone {
         sides.push((Which::Reference, &mut reference));
     }
-    for part in [Part::Start, Part::Rates, Part::Hung, Part::Watch, Part::Pods] {
+    for part in [Part::Start, Part::Rates, Part::Hooked, Part::Hung, Part::Watch, Part::Pods] {
         if !wanted(part) {
             continue;
         }
@@ -173,6 +176,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
             match part {
                 Part::Start => figures::start::measure(&programs, which),
                 Part::Rates => figures::rates::measure(&programs.start(which)?, &settings),
+                Part::Hooked => figures::hooked::measure(&programs.start(which)?, &settings),
                 Part::Hung => figures::hung::measure(&programs.start(which)?, &settings),
                 Part::Watch => figures::watch::measure(&programs.start(which)?, &settings),
                 _ => figures::pods::measure(&programs.start(which)?, &settings),

@@ -2,6 +2,7 @@
 
 pub mod etcd;
 pub mod flat;
+pub mod hooked;
 pub mod hung;
 pub mod in_process;
 pub mod operator;

@@ -32,6 +32,7 @@ use tokio_rustls::TlsConnector;
 use super::body::{Body, Once};
 use super::elsewhere::{Driving, log, pass_on, remove_hops, take_over};
 use super::trust;
+use super::webhook::Connections;
 use crate::api::{self, Peer, Relay, Relayed, Request};
 use crate::status::Status;
 
@@ -69,13 +70,21 @@ pub struct Relaying {
     node: Arc<ClientConfig>,
     program: Arc<ClientConfig>,
     token: Option<HeaderValue>,
+    /// Where questions to webhooks go.
+    webhooks: Arc<Connections>,
 }
 
 impl Default for Relaying {
     /// By connections of this machine, to nodes whose certificates are not looked at, and which are told nothing.
     fn default() -> Relaying {
         let anyone = trust::anyone();
-        Relaying { dialer: Arc::new(Tcp), node: anyone.clone(), program: anyone, token: None }
+        Relaying {
+            dialer: Arc::new(Tcp),
+            node: anyone.clone(),
+            program: anyone,
+            token: None,
+            webhooks: Arc::default(),
+        }
     }
 }
 
@@ -149,6 +158,10 @@ impl Relaying {
 
     pub(super) fn dialer_of(&self) -> &dyn Dialer {
         &*self.dialer
+    }
+
+    pub(super) fn webhooks(&self) -> &Connections {
+        &self.webhooks
     }
 
     async fn connect(&self, relay: &Relay) -> Result<Box<dyn Connection>, Failed> {

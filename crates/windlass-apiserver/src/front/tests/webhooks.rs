@@ -1,7 +1,7 @@
 //! Webhooks at the end of a real socket. What is expected here was read from kube-apiserver 1.36, which was asked the same.
 
-use std::convert::Infallible;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use base64::Engine as _;
@@ -10,6 +10,7 @@ use http::Response;
 use hyper::service::service_fn;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 
 use super::*;
@@ -19,6 +20,9 @@ pub(super) struct Hook {
     pub port: u16,
     pub authority: String,
     pub seen: Arc<Mutex<Vec<(String, Value)>>>,
+    /// How many connections were made to it, and what ends them.
+    opened: Arc<AtomicUsize>,
+    connections: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
 impl Hook {
@@ -40,20 +44,36 @@ impl Hook {
             .with_single_cert(chain, private)
             .unwrap();
         let (tls, seen) = (TlsAcceptor::from(Arc::new(config)), Arc::new(Mutex::new(Vec::new())));
-        let noted = seen.clone();
+        let (opened, connections) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let (noted, counted, held) = (seen.clone(), opened.clone(), connections.clone());
         tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 let (tls, noted) = (tls.clone(), noted.clone());
-                tokio::spawn(async move {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let connection = tokio::spawn(async move {
                     let Ok(stream) = tls.accept(stream).await else { return };
                     let http = hyper::server::conn::http1::Builder::new();
-                    let service = service_fn(|request| reviewed(request, noted.clone()));
+                    let before = AtomicUsize::new(0);
+                    let service = service_fn(|request| {
+                        reviewed(request, before.fetch_add(1, Ordering::Relaxed), noted.clone())
+                    });
                     let _ = http.serve_connection(TokioIo::new(stream), service).await;
                 });
+                held.lock().unwrap().push(connection.abort_handle());
             }
         });
-        Hook { port, authority: STANDARD.encode(certificate.pem()), seen }
+        Hook { port, authority: STANDARD.encode(certificate.pem()), seen, opened, connections }
+    }
+
+    /// How many connections were made since the last time.
+    fn opened(&self) -> usize {
+        self.opened.swap(0, Ordering::Relaxed)
+    }
+
+    /// Closes all connections.
+    fn hang_up(&self) {
+        self.connections.lock().unwrap().drain(..).for_each(|connection| connection.abort());
     }
 
     /// What was asked since the last time.
@@ -62,10 +82,12 @@ impl Hook {
     }
 }
 
+/// What it says to a question, behind others on the same connection.
 async fn reviewed(
     request: http::Request<Incoming>,
+    before: usize,
     noted: Arc<Mutex<Vec<(String, Value)>>>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> Result<Response<Full<Bytes>>, &'static str> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap();
@@ -98,6 +120,7 @@ async fn reviewed(
         }
         "/refuse-silently" => said["allowed"] = json!(false),
         "/bad-uid" => said["uid"] = json!("other"),
+        "/once" if before > 0 => return Err("it answers one question each"),
         "/hang" => tokio::time::sleep(Duration::from_secs(20)).await,
         _ => {}
     }
@@ -237,4 +260,67 @@ async fn a_hook_that_hangs_delays_nobody_else() {
     }
     assert!(!waiting.is_finished(), "the others were through after {:?}", started.elapsed());
     assert_eq!(waiting.await.unwrap(), 500);
+}
+
+#[tokio::test]
+async fn connections_are_kept_for_the_next_question() {
+    let (server, hook) = (server(), Hook::start().await);
+    configure(&server, "Validating", &hook, &[("/ok", json!({})), ("/also", json!({}))]).await;
+    let mut made = 0;
+    let mut write = async || {
+        made += 1;
+        send(&server, "POST", CONFIGMAPS, config_map(&format!("c{made}"))).await
+    };
+    for _ in 0..10 {
+        assert_eq!(write().await.0, 201);
+    }
+    // Both are asked at once.
+    assert_eq!((hook.asked().len(), hook.opened()), (20, 2));
+
+    // A webhook that was started anew has closed them.
+    hook.hang_up();
+    for _ in 0..3 {
+        assert_eq!(write().await.0, 201);
+    }
+    assert_eq!((hook.asked().len(), hook.opened()), (6, 2));
+
+    // Nor are they kept for ever.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(91)).await;
+    tokio::time::resume();
+    assert_eq!((write().await.0, hook.opened()), (201, 2));
+}
+
+#[tokio::test]
+async fn who_closes_a_kept_connection_is_asked_on_another() {
+    let (server, hook) = (server(), Hook::start().await);
+    configure(&server, "Validating", &hook, &[("/once", json!({}))]).await;
+    for name in ["a", "b", "c"] {
+        assert_eq!(send(&server, "POST", CONFIGMAPS, config_map(name)).await.0, 201);
+    }
+    assert_eq!((hook.asked().len(), hook.opened()), (5, 3), "and once only on each");
+}
+
+#[tokio::test]
+async fn whoever_is_to_be_known_by_others_is_met_anew() {
+    let (server, mut hook) = (server(), Hook::start().await);
+    configure(&server, "Validating", &hook, &[("/ok", json!({}))]).await;
+    assert_eq!(send(&server, "POST", CONFIGMAPS, config_map("a")).await.0, 201);
+    hook.authority = Hook::start().await.authority;
+    configure(&server, "Validating", &hook, &[("/ok", json!({}))]).await;
+    let (code, said, _) = send(&server, "POST", CONFIGMAPS, config_map("b")).await;
+    let why = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+    assert!(code == 500 && said["message"].as_str().unwrap().ends_with(why), "{said}");
+}
+
+#[tokio::test]
+async fn a_connection_on_which_nothing_came_is_not_kept() {
+    let (server, hook) = (server(), Hook::start().await);
+    for path in ["/ok", "/hang", "/ok"] {
+        configure(&server, "Validating", &hook, &[(path, json!({"timeoutSeconds": 1}))]).await;
+        let code =
+            send(&server, "POST", CONFIGMAPS, config_map(&format!("at{}", hook.asked().len()))).await.0;
+        assert_eq!(code, if path == "/hang" { 500 } else { 201 });
+    }
+    assert_eq!(hook.opened(), 2);
 }

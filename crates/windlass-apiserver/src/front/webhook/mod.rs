@@ -1,34 +1,24 @@
 //! Questions to webhooks, on their way there and back.
 
+mod connections;
+
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use http_body_util::{BodyExt as _, Limited};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use rustls::CertificateError;
-use rustls::pki_types::ServerName;
-use tokio_rustls::TlsConnector;
+
+pub(super) use connections::Connections;
 
 use super::body::Once;
 use super::clock::Clock;
-use super::elsewhere::Driving;
 use super::relay::{Relaying, words};
-use super::trust;
 use crate::api::{Failure, Peer, Place, Question, Reply, Review};
+use connections::{Connection, Endpoint};
 
-/// The largest answer.
-const ANSWER_MAX: usize = 8 << 20;
-
-/// A hook, as a connection needs it.
-struct Where<'a> {
-    /// What it is called: in TLS, and in messages.
-    name: String,
-    /// What is connected to.
-    host: &'a str,
-    port: u16,
+/// A hook, as a question needs it.
+struct Where {
+    endpoint: Endpoint,
     path: String,
     url: String,
 }
@@ -46,68 +36,45 @@ impl Relaying {
         // Who converts is not told how long it may take; who is told, in whole seconds.
         let most = left.map_or(seconds, |left| left.as_secs() + u64::from(left.subsec_nanos() > 0));
         let told = (question.review == Review::Admission).then_some(seconds.min(most));
-        let there = Where::of(&question.place, told).map_err(Failure::new)?;
-        let failed = |why: String| Failure::new(format!("Post {:?}: {why}", there.url));
+        let there = Where::of(question, told).map_err(Failure::new)?;
         let asking = self.post(&there, question);
-        match tokio::time::timeout(Duration::from_secs(seconds), asking).await {
-            Ok(Ok(answer)) => read(answer),
-            Ok(Err(why)) => Err(failed(why)),
-            Err(_) => Err(failed("context deadline exceeded".to_owned())),
-        }
-    }
-
-    async fn post(&self, there: &Where<'_>, question: &Question) -> Result<http::Response<Bytes>, String> {
-        let dialed = |error| format!("dial tcp {}:{}: {}", there.host, there.port, words(&error));
-        let io = self.dialer_of().dial(Peer::Program, there.host, there.port).await.map_err(dialed)?;
-        let unverified = |why: &str| format!("tls: failed to verify certificate: {why}");
-        let config = match question.authority.as_str() {
-            "" => tokio::task::spawn_blocking(trust::system).await.ok().flatten(),
-            authority => trust::client(None, Some(authority)).ok(),
+        let why = match tokio::time::timeout(Duration::from_secs(seconds), asking).await {
+            Ok(Ok(answer)) => return read(answer),
+            Ok(Err(why)) => why,
+            Err(_) => "context deadline exceeded".to_owned(),
         };
-        let config = config.ok_or_else(|| unverified(UNKNOWN))?;
-        let name = ServerName::try_from(there.name.clone()).map_err(|error| error.to_string())?;
-        let tls = TlsConnector::from(config).connect(name, io).await;
-        let tls = tls.map_err(|error| unverified(&untrusted(&error)))?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(tls)).await.map_err(|error| error.to_string())?;
-        let _driving = Driving(tokio::spawn(async move {
-            // The answer, or its end, tells what went wrong.
-            let _ = connection.await;
-        }));
-        let mut request = http::Request::new(Once::from(question.body()));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = there.path.parse().map_err(|_| "the path is no path".to_owned())?;
-        *request.headers_mut() = headers(there);
-        let response = sender.send_request(request).await.map_err(|_| "EOF".to_owned())?;
-        let (parts, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_MAX).collect().await.map_err(|error| error.to_string())?;
-        Ok(http::Response::from_parts(parts, body.to_bytes()))
+        self.webhooks().forget(&there.endpoint);
+        Err(Failure::new(format!("Post {:?}: {why}", there.url)))
     }
-}
 
-/// What Go says of a certificate that nobody has signed whom it knows.
-const UNKNOWN: &str = "x509: certificate signed by unknown authority";
-
-/// Why a certificate was not good enough.
-fn untrusted(error: &std::io::Error) -> String {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    match inner {
-        Some(rustls::Error::InvalidCertificate(
-            CertificateError::UnknownIssuer | CertificateError::Other(_),
-        )) => UNKNOWN.to_owned(),
-        _ => error.to_string(),
+    /// Asks on a connection that was kept, or else on a new one. Where the other side closes a kept one instead of answering,
+    /// it was about to close it anyway, and is asked once more: webhooks expect to hear the same question twice.
+    async fn post(&self, there: &Where, question: &Question) -> Result<http::Response<Bytes>, String> {
+        let Where { endpoint, .. } = there;
+        if let Some(connection) = self.webhooks().take(endpoint)
+            && let Some(answer) = self.ask_on(connection, there, question).await?
+        {
+            return Ok(answer);
+        }
+        let dialed = |error| format!("dial tcp {}:{}: {}", endpoint.host, endpoint.port, words(&error));
+        let io = self.dialer_of().dial(Peer::Program, &endpoint.host, endpoint.port).await.map_err(dialed)?;
+        let connection = Connection::open(endpoint, io).await?;
+        self.ask_on(connection, there, question).await?.ok_or_else(|| "EOF".to_owned())
     }
-}
 
-fn headers(there: &Where<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
-    headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver-admission"));
-    if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", there.name, there.port)) {
-        headers.insert(HOST, host);
+    /// The answer on one connection, which is kept then; nothing where it was closed instead.
+    async fn ask_on(
+        &self,
+        mut connection: Connection,
+        there: &Where,
+        question: &Question,
+    ) -> Result<Option<http::Response<Bytes>>, String> {
+        let answer = connection.ask(there.request(question)?).await.transpose()?;
+        if answer.is_some() {
+            self.webhooks().keep(&there.endpoint, connection);
+        }
+        Ok(answer)
     }
-    headers
 }
 
 /// An answer that is none is told in the words of kube-apiserver's client.
@@ -136,11 +103,15 @@ fn read(answer: http::Response<Bytes>) -> Result<Bytes, Failure> {
     Err(Failure { why, code })
 }
 
-impl<'a> Where<'a> {
-    fn of(place: &'a Place, seconds: Option<u64>) -> Result<Where<'a>, String> {
+impl Where {
+    fn of(question: &Question, seconds: Option<u64>) -> Result<Where, String> {
         let timeout = seconds.map(|seconds| format!("?timeout={seconds}s")).unwrap_or_default();
         let with_timeout = |path: &str| format!("{}{timeout}", cleaned(path));
-        match place {
+        let endpoint = |name: &str, host: &str, port| {
+            let authority = question.authority.clone();
+            Endpoint { name: name.to_owned(), host: host.to_owned(), port, authority }
+        };
+        match &question.place {
             Place::Url(url) => {
                 let uri: Uri = url.parse().map_err(|_| format!("parse {url:?}: it is no URL"))?;
                 let host = url_host(url).ok_or_else(|| format!("parse {url:?}: it has no host"))?;
@@ -149,19 +120,38 @@ impl<'a> Where<'a> {
                 let port = uri.port_u16().unwrap_or(443);
                 let authority = uri.authority().map_or(host, |authority| authority.as_str());
                 let url = format!("https://{authority}{path}");
-                Ok(Where { name: name.to_owned(), host: name, port, path, url })
+                Ok(Where { endpoint: endpoint(name, name, port), path, url })
             }
             Place::Service(service, address) => {
                 let name = format!("{}.{}.svc", service.name, service.namespace);
                 let path = with_timeout(&service.path);
                 let url = format!("https://{name}:{}{path}", service.port);
                 match address {
-                    Ok((host, port)) => Ok(Where { name, host, port: *port, path, url }),
+                    Ok((host, port)) => Ok(Where { endpoint: endpoint(&name, host, *port), path, url }),
                     Err(why) => Err(format!("Post {url:?}: {why}")),
                 }
             }
         }
     }
+
+    fn request(&self, question: &Question) -> Result<http::Request<Once>, String> {
+        let mut request = http::Request::new(Once::from(question.body()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.path.parse().map_err(|_| "the path is no path".to_owned())?;
+        *request.headers_mut() = headers(&self.endpoint);
+        Ok(request)
+    }
+}
+
+fn headers(endpoint: &Endpoint) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
+    headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver-admission"));
+    if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", endpoint.name, endpoint.port)) {
+        headers.insert(HOST, host);
+    }
+    headers
 }
 
 /// A path without detours, as Go's clients ask for it. envtest writes two slashes where one would do, which a server in Go
