@@ -26,7 +26,7 @@ pub(super) fn definition(spec: Value) -> Value {
 }
 
 /// Creates a definition, does something with it, and takes it away.
-fn with(definition: Value, steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn with(definition: Value, steps: Vec<Step>) -> Vec<Step> {
     // The end of the sequence waits for nobody: what others see of a definition that goes is not compared here.
     let mut out = vec![
         Step::with("POST", DEFINITIONS, definition).quiet(),

@@ -5,6 +5,7 @@
 
 mod access;
 mod admission;
+mod applied;
 mod apply;
 mod approval;
 mod builtin;
@@ -97,6 +98,7 @@ const GENERATORS: &[(&str, usize, Generator)] = &[
     ("apply.conflict", 50, apply::conflict),
     ("apply.remove", 40, apply::remove),
     ("apply.lists", 40, apply::lists),
+    ("apply.custom", 100, applied::custom),
     ("managed.update", 40, apply::tracked),
     ("managed.patch", 12, apply::rewritten),
     ("watch.events", 40, watch::events),

@@ -5,9 +5,10 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::create::place;
+use super::decode;
 use super::negotiate::{media_type, unsupported_media_type};
 use super::options::{FieldValidation, WriteOptions};
-use super::registry::Resource;
+use super::registry::{Flavor, Resource};
 use super::response::Response;
 use super::server::{Call, Server};
 use crate::codec::{self, Format, Parsed};
@@ -68,20 +69,18 @@ impl Server {
         self.foresee(call, resource, &current)?;
         let old = current.as_ref().map(|object| self.load(resource, object));
         // Fields that the type does not know are refused by apply itself: nobody can own what is not stored.
-        let fail = |why: &str| super::decode::cannot_handle(resource, why);
-        super::decode::report(call, options.validation, &parsed.problems(&[]), fail)?;
+        let fail = |why: &str| decode::cannot_handle(resource, why);
+        decode::report(call, options.validation, &parsed.problems(&[]), fail)?;
         let force = options.force.unwrap_or(false);
         let applied = self.write_as(call, resource, options, |schema, write| {
             managed::apply(schema, old.as_ref(), &parsed.value, write, force)
         })?;
-        call.noted = super::decode::notes(resource, &applied);
+        call.noted = decode::notes(resource, &applied);
         let fail = |why: &str| unconvertible(resource, &parsed.value, why);
-        // What is read in another version than it is stored in has not the defaults of this one, and gets none if nothing is
-        // applied to it.
-        let is_converted = resource.is_custom() && resource.api_version() != resource.storage_api_version;
+        // What was stored in another version has not the defaults of this one, and gets none if nothing is applied to it.
         let mut tree = match &old {
-            Some(old) if is_converted && is_owned_otherwise(old, &applied) => applied,
-            _ => super::decode::conform_or(resource, applied, &mut Vec::new(), fail)?,
+            Some(old) if resource.is_custom() && is_owned_otherwise(old, &applied) => applied,
+            _ => completed(resource, applied).map_err(|why| fail(&why))?,
         };
         let uid = json::str_at(&tree, &["metadata", "uid"]);
         if current.is_none() && !uid.is_empty() {
@@ -99,6 +98,19 @@ impl Server {
         };
         let object = self.replace(call, resource, &current, &old, tree, options.dry_run)?;
         self.respond(call, resource, &object, 200)
+    }
+}
+
+/// What was applied, with what its type does not know taken away and with its defaults. Nulls of custom objects stay, and are
+/// refused where a field may hold none: only what clients send, and what is stored, loses them when it is read.
+fn completed(resource: &Resource, applied: Value) -> std::result::Result<Value, String> {
+    let mut tree = decode::prune(resource, applied, &mut Vec::new())?;
+    match &resource.flavor {
+        Flavor::Custom { definition, version, .. } => {
+            definition.versions[*version].fill(&mut tree);
+            Ok(tree)
+        }
+        Flavor::Builtin { .. } => Ok(decode::fill(resource, tree)),
     }
 }
 
@@ -185,8 +197,8 @@ pub(super) fn patched(
         super::retype::retype(resource, tree, &mut unknown, shown, fail)?
     };
     let versionless = !unknown.is_empty();
-    call.noted = super::decode::notes(resource, &tree);
-    let tree = super::decode::conform_or(resource, tree, &mut unknown, |why| match kind {
+    call.noted = decode::notes(resource, &tree);
+    let tree = decode::conform_or(resource, tree, &mut unknown, |why| match kind {
         // The patched object is made without a text in between, so that no field is named.
         STRATEGIC => fail(&patch::without_field(why)),
         _ => fail(why),
@@ -196,9 +208,9 @@ pub(super) fn patched(
     } else if unknown.len() > 1 && !resource.is_custom() && !versionless {
         unknown.clear();
         let ordered = ordered(kind, resource, old, &body)?;
-        super::decode::conform(resource, ordered, &mut unknown)?;
+        decode::conform(resource, ordered, &mut unknown)?;
     }
-    super::decode::report(call, validation, &parsed.problems(&unknown).after(meaningless), fail)?;
+    decode::report(call, validation, &parsed.problems(&unknown).after(meaningless), fail)?;
     Ok(tree)
 }
 
