@@ -370,9 +370,15 @@ pub fn subresources(rng: &mut Rng) -> Vec<Step> {
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}]);
     version["selectableFields"] = json!([{"jsonPath": ".spec.color"}]);
     let item = format!("{THINGS}/a");
-    let mut steps = vec![create(json!({"color": rng.pick(&["red", "blue"]), "replicas": rng.below(3)}))];
+    let mut spec = json!({"color": rng.pick(&["red", "blue"])});
+    if rng.chance(70) {
+        spec["replicas"] = json!(rng.below(3));
+    }
+    let mut steps = vec![create(spec)];
     for _ in 0..4 {
-        steps.push(match rng.below(8) {
+        let manager = rng.pick(&["s", "s&force=true", "t", "t&force=true"]);
+        let replicas = if rng.chance(20) { Value::Null } else { json!(rng.below(5)) };
+        steps.push(match rng.below(11) {
             0 => Step::patch(
                 "merge",
                 format!("{item}/status"),
@@ -391,8 +397,20 @@ pub fn subresources(rng: &mut Rng) -> Vec<Step> {
                 format!("{THINGS}?fieldSelector=spec.color%3D{}", rng.pick(&["red", "black"])),
             ),
             6 => Step::new("GET", format!("{THINGS}?fieldSelector=spec.replicas%3D1")),
+            7 => Step::patch("apply", format!("{item}/scale?fieldManager={manager}"), scale(&replicas)),
+            8 => {
+                let mut body = thing(json!({}));
+                body["status"] = rng.chance(80).then(|| json!({"replicas": replicas})).into();
+                Step::patch("apply", format!("{item}/status?fieldManager={manager}"), body)
+            }
+            9 => Step::with("PUT", format!("{item}/scale"), scale(&replicas)),
             _ => Step::new("GET", item.clone()),
         });
     }
     with(definition, steps)
+}
+
+fn scale(replicas: &Value) -> Value {
+    let metadata = json!({"name": "a", "namespace": "{ns}"});
+    json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": replicas}})
 }

@@ -115,7 +115,7 @@ fn completed(resource: &Resource, applied: Value) -> std::result::Result<Value, 
 }
 
 /// Whether two objects differ at most in who owns their fields.
-fn is_owned_otherwise(old: &Value, new: &Value) -> bool {
+pub(super) fn is_owned_otherwise(old: &Value, new: &Value) -> bool {
     let unowned = |object: &Value| {
         let mut object = object.clone();
         super::object::meta_mut(&mut object).remove("managedFields");

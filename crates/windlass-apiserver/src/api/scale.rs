@@ -48,6 +48,11 @@ impl Server {
         let paths = paths(&resource);
         let before = to_scale(&old, &paths)?;
         if call.verb == Verb::Get {
+            let replicas = paths.spec.iter().try_fold(&old, |place, key| place.get(key));
+            if resource.is_custom() && replicas.is_none() {
+                let path = format!(".{}", paths.spec.join("."));
+                return Err(Status::internal(&format!("the spec replicas field {path:?} does not exist")));
+            }
             return Ok(Response::tree(200, &call.output, &before));
         }
         let kind = if call.verb == Verb::Update { "UpdateOptions" } else { "PatchOptions" };
@@ -112,16 +117,34 @@ impl Server {
             let fail = |why: &str| super::decode::cannot_handle(&scales, why);
             super::decode::report(call, options.validation, &config.problems(&[]), fail)?;
             super::patch::check_applied_kind(&config.value, &scales)?;
+            let is_custom = resource.is_custom();
+            if is_custom && entries(before).is_empty() {
+                return Err(unconvertible(
+                    "failed to create manager for existing fields: failed to convert live object",
+                    "/",
+                ));
+            }
             let force = options.force.unwrap_or(false);
             let applied = self.write_as(call, &scales, options, |schema, write| {
                 managed::apply(schema, Some(before), &config.value, write, force)
             })?;
+            if is_custom && !super::patch::is_owned_otherwise(before, &applied) {
+                let place = format!("{}/{}", meta_str(before, "namespace"), meta_str(before, "name"));
+                return Err(unconvertible("failed to convert new object", &place));
+            }
             return super::decode::conform(&scales, applied, &mut Vec::new());
         }
         let mut scale = super::patch::patched(call, kind, &scales, before, options.validation)?;
         self.own(call, &scales, options, Some(before), &mut scale);
         Ok(scale)
     }
+}
+
+/// kube-apiserver applies nothing to the Scale of a custom object that would change it: it looks for a version of the custom
+/// kind that is a Scale.
+fn unconvertible(what: &str, place: &str) -> Status {
+    let why = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
+    Status::new(500, "", format!("{what} ({place}; autoscaling/v1, Kind=Scale) {why}"))
 }
 
 fn internal(message: String) -> Status {

@@ -305,9 +305,10 @@ impl Version {
     /// The same for an update of `/status`: only the status must pass its schema.
     pub fn validate_status_form(&self, object: &Value, old: &Value, errors: &mut Errors) {
         if let (Some(status), Some(props)) = (object.get("status"), self.props.properties.get("status")) {
-            let before = old.get("status").map(|old| Old::new(old, props));
+            // Where there was none, a null changes nothing.
+            let before = Old::new(old.get("status").unwrap_or(&Value::Null), props);
             let path = Path::Root.child("status");
-            add_failures(validate::validate(props, status, before), Some(&path), errors);
+            add_failures(validate::validate(props, status, Some(before)), Some(&path), errors);
         }
         scale::check(self.scale.as_ref(), object, false, errors);
     }

@@ -39,14 +39,16 @@ fn check_replicas(path: &str, object: &Value, errors: &mut Errors) {
     }
 }
 
-/// What stands at a path of fields; an error if something on the way is no object.
+/// What stands at a path of fields; an error if something on the way is no object. Below a null there is nothing.
 fn find<'a>(path: &str, object: &'a Value) -> Result<Option<&'a Value>, String> {
     let mut value = object;
     for key in path.trim_start_matches('.').split('.') {
-        let Some(map) = value.as_object() else {
-            return Err(mistyped(path, value, "map[string]interface{}"));
+        let below = match value {
+            Value::Object(map) => map.get(key),
+            Value::Null => None,
+            _ => return Err(mistyped(path, value, "map[string]interface{}")),
         };
-        match map.get(key) {
+        match below {
             Some(below) => value = below,
             None => return Ok(None),
         }
