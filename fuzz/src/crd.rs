@@ -69,10 +69,14 @@ pub fn check(version: &crd::Version, object: &Value, old: &Value) {
         version.default(tree);
         assert_eq!(*tree, defaulted, "defaulted is defaulted");
     }
+    for old in [None, Some(&old)] {
+        let mut errors = Errors::default();
+        version.validate_form(&object, old, &mut errors);
+        version.validate_rules(&object, old, &mut errors);
+    }
     let mut errors = Errors::default();
-    version.validate(&object, None, &mut errors);
-    version.validate(&object, Some(&old), &mut errors);
-    version.validate_status(&object, &old, &mut errors);
+    version.validate_status_form(&object, &old, &mut errors);
+    version.validate_rules(&object, Some(&old), &mut errors);
     assert!(version.open_api().is_object());
 }
 
