@@ -151,23 +151,13 @@ fn versions_that_nobody_converts_show_what_they_know() {
     assert_eq!(read(&mut world, "v2"), json!({"a": "two", "only-v2": 1}));
 }
 
-/// What a policy left was pruned before the hooks saw it, and an object without its kind refused as one of no kind.
-#[test]
-fn what_a_policy_leaves_is_seen_by_hooks_and_not_stored() {
-    let mut world = World::new();
-    define(&mut world);
-    hook(&mut world, &[("first", "v1")]);
+/// A policy with these mutations of new things, which is bound.
+fn policy(world: &mut World, mutations: Value) {
     let api = "/apis/admissionregistration.k8s.io/v1";
     let rule = json!({"apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["things"], "operations": ["CREATE"]});
-    let expression =
-        "[JSONPatch{op: 'add', path: '/spec/nosuch', value: 5}, JSONPatch{op: 'remove', path: '/spec/a'}]
-        + (object.metadata.name == 'bare' ? [JSONPatch{op: 'remove', path: '/kind'}] : [])";
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy", "metadata": {"name": "p"},
-        "spec": {
-            "matchConstraints": {"resourceRules": [rule]}, "reinvocationPolicy": "Never",
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
-        },
+        "spec": {"matchConstraints": {"resourceRules": [rule]}, "reinvocationPolicy": "Never", "mutations": mutations},
     });
     world.post(&format!("{api}/mutatingadmissionpolicies"), &policy).expect(201);
     let binding = json!({
@@ -175,6 +165,18 @@ fn what_a_policy_leaves_is_seen_by_hooks_and_not_stored() {
         "metadata": {"name": "p"}, "spec": {"policyName": "p"},
     });
     world.post(&format!("{api}/mutatingadmissionpolicybindings"), &binding).expect(201);
+}
+
+/// What a policy left was pruned before the hooks saw it, and an object without its kind refused as one of no kind.
+#[test]
+fn what_a_policy_leaves_is_seen_by_hooks_and_not_stored() {
+    let mut world = World::new();
+    define(&mut world);
+    hook(&mut world, &[("first", "v1")]);
+    let expression =
+        "[JSONPatch{op: 'add', path: '/spec/nosuch', value: 5}, JSONPatch{op: 'remove', path: '/spec/a'}]
+        + (object.metadata.name == 'bare' ? [JSONPatch{op: 'remove', path: '/kind'}] : [])";
+    policy(&mut world, json!([{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]));
     let (answer, seen) = create(&mut world, "v1", &json!({"a": "said"}), &[]);
     assert_eq!(seen[0]["spec"], json!({"a": "one", "only-v1": 1, "nosuch": 5}), "defaults come back");
     assert_eq!(answer.expect(201)["spec"], json!({"a": "one", "only-v1": 1}));
@@ -182,6 +184,22 @@ fn what_a_policy_leaves_is_seen_by_hooks_and_not_stored() {
         json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "bare"}, "spec": {}});
     let message = world.post(&things("v1"), &bare).expect(500)["message"].to_string();
     assert!(message.contains("Internal error occurred: Object 'Kind' is missing in '"), "{message}");
+}
+
+/// It was laid over all the same, and the object's type with it.
+#[test]
+fn nothing_is_laid_over_what_a_policy_called_something_else() {
+    let laid = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{spec: Object.spec{a: 'laid'}}"}});
+    let renaming = "[JSONPatch{op: 'replace', path: '/kind', value: 'Other'}]";
+    let renamed = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": renaming}});
+    let mut world = World::new();
+    define(&mut world);
+    policy(&mut world, json!([renamed, laid]));
+    let body =
+        json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {}});
+    let message = world.post(&things("v1"), &body).expect(403)["message"].to_string();
+    let why = "failed to convert patch object to typed object: no corresponding type for example.com/v1, Kind=Other";
+    assert!(message.contains(why), "{message}");
 }
 
 /// Creates a claim that the first hook changes by this patch; what each hook saw is given back.

@@ -10,7 +10,7 @@ use crate::api::conditions::{BUDGET, OUT_OF_BUDGET, hold};
 use crate::api::decode;
 use crate::api::matching::Asking;
 use crate::api::object::meta_str;
-use crate::api::registry::{Flavor, Resource};
+use crate::api::registry::{Flavor, Resource, split_api_version};
 use crate::api::server::Call;
 use crate::api::shown::{Seen, Unshown};
 use crate::api::webhooks::{Operation, Write};
@@ -221,11 +221,11 @@ impl Server {
         let changed = match answer {
             // The options of connections are in no schema.
             Answer::Object(_) if write.operation == Operation::Connect => {
-                let Resource { group, version, kind, .. } = resource;
-                let what = format!("no corresponding type for {group}/{version}, Kind={kind}");
-                let why =
-                    format!("error applying patch: failed to convert patch object to typed object: {what}");
-                return Err(Failure::Policy(why));
+                return Err(untyped(&resource.api_version(), &resource.kind));
+            }
+            // Nor is what a mutation before this one called something else.
+            Answer::Object(_) if resource.is_custom() && !is_of(resource, tree) => {
+                return Err(untyped(str_at(tree, &["apiVersion"]), str_at(tree, &["kind"])));
             }
             Answer::Object(config) => {
                 let mut config = config?;
@@ -264,6 +264,19 @@ impl Server {
         }
         conformed.map_err(Failure::Request)
     }
+}
+
+/// Whether an object says that it is one of this resource.
+fn is_of(resource: &Resource, tree: &Value) -> bool {
+    let has = |field| str_at(tree, &[field]);
+    has("apiVersion") == resource.api_version() && has("kind") == &*resource.kind
+}
+
+/// Nobody knows the fields of what is to be laid over such an object.
+fn untyped(api_version: &str, kind: &str) -> Failure {
+    let (group, version) = split_api_version(api_version);
+    let what = format!("no corresponding type for {group}/{version}, Kind={kind}");
+    Failure::Policy(format!("error applying patch: failed to convert patch object to typed object: {what}"))
 }
 
 fn unconverted(unshown: Unshown) -> Status {
