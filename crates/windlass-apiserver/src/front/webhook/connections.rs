@@ -85,7 +85,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Shakes hands with a endpoint.
+    /// Shakes hands with an endpoint.
     pub async fn open(endpoint: &Endpoint, io: Box<dyn relay::Connection>) -> Result<Connection, String> {
         let config = trusting(&endpoint.authority).await.ok_or_else(|| unverified(UNKNOWN))?;
         let name = ServerName::try_from(endpoint.name.clone()).map_err(|error| error.to_string())?;
