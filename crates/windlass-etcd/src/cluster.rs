@@ -19,7 +19,8 @@ impl Client {
     /// Adds a member that will be at these peer URLs, as a learner or as a voter.
     ///
     /// # Errors
-    /// The member does not answer, or refuses; see [`Error::is_definite`].
+    /// The member does not answer, or refuses; see [`Error::is_definite`]. [`Error::UnhealthyCluster`] is what this one member
+    /// thinks of its connections: another one may see better, here and when a member is removed.
     pub async fn member_add(&self, peer_urls: &[&str], learner: bool) -> Result<Added, Error> {
         let add = MemberAddRequest { peer_urls: owned(peer_urls), is_learner: learner };
         self.unary("/etcdserverpb.Cluster/MemberAdd", add, Leader::Required).await

@@ -4,6 +4,7 @@ mod data;
 mod membership;
 mod quorum;
 mod refusals;
+mod sight;
 mod tls;
 
 use windlass_etcd::testing::{Release, eventually};
