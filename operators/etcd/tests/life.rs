@@ -142,6 +142,27 @@ async fn a_member_that_is_deleted_is_replaced_before_it_goes() {
     running.stop().await.unwrap();
 }
 
+/// Seen on real etcd, in one of ten clusters whose pods were deleted: the leader refused all changes, for good.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_takes_the_others_for_gone_is_not_the_only_one_to_ask() {
+    let (world, running) = World::start().await;
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    world.until_done("db").await;
+    let lost = world.etcd.with(|state| {
+        state.blind.insert(state.leader);
+        state.members.iter().find(|member| member.id != state.leader).unwrap().name.clone()
+    });
+    world.volumes.delete(&format!("data-{lost}"), &DeleteParams::default()).await.unwrap();
+    world.delete_pod(&lost).await;
+    world.until("it is gone", async || !world.names().await.contains(&lost)).await;
+    world.until_done("db").await;
+    assert_eq!(
+        world.etcd.with(|state| state.changes.join(" ")),
+        "add promote add promote remove add promote"
+    );
+    running.stop().await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_paused_cluster_is_left_alone_and_says_so() {
     let (world, running) = World::start().await;

@@ -23,33 +23,42 @@ pub(super) async fn change(
         Action::RemoveMember { id, .. } => Some(*id),
         _ => None,
     };
-    let address = address(seen, list.leader, not_itself).ok_or(Refused::NobodyToAsk)?;
-    let done = match action {
-        Action::AddLearner { member } => {
-            let namespace = cluster.namespace().unwrap_or_default();
-            let url = names::peer_url(&cluster.name_any(), &namespace, member);
-            etcd.add_learner(&address, &url).await
+    let mut refused = Refused::NobodyToAsk;
+    for address in addresses(seen, list.leader, not_itself) {
+        let done = match action {
+            Action::AddLearner { member } => {
+                let namespace = cluster.namespace().unwrap_or_default();
+                let url = names::peer_url(&cluster.name_any(), &namespace, member);
+                etcd.add_learner(&address, &url).await
+            }
+            Action::Promote { id, .. } => etcd.promote(&address, *id).await,
+            Action::MoveLeader { to, .. } => etcd.move_leader(&address, *to).await,
+            Action::RemoveMember { id, .. } => etcd.remove(&address, *id).await,
+            _ => Ok(()),
+        };
+        match done {
+            Ok(()) | Err(EtcdError::MemberExists | EtcdError::MemberNotFound | EtcdError::NotLearner) => {
+                return Ok(());
+            }
+            // Whom it is connected to, each member judges for itself, and one that lost sight of another does so for good,
+            // though they talk to each other (etcd-io/etcd#14523). Nothing was begun: the next one sees better.
+            Err(error @ EtcdError::UnhealthyCluster) => refused = Refused::Etcd(error),
+            Err(error) => return Err(Refused::Etcd(error).into()),
         }
-        Action::Promote { id, .. } => etcd.promote(&address, *id).await,
-        Action::MoveLeader { to, .. } => etcd.move_leader(&address, *to).await,
-        Action::RemoveMember { id, .. } => etcd.remove(&address, *id).await,
-        _ => Ok(()),
-    };
-    match done {
-        Ok(()) | Err(EtcdError::MemberExists | EtcdError::MemberNotFound | EtcdError::NotLearner) => Ok(()),
-        Err(error) => Err(Refused::Etcd(error).into()),
     }
+    Err(refused.into())
 }
 
-/// Who is asked: the leader, else any voter that follows it; not the one that is to go, where there is another.
-fn address(seen: &Seen, leader: u64, not_itself: Option<u64>) -> Option<String> {
-    let voters = seen.view.members.iter().filter(|member| {
+/// Who is asked: the leader, then the voters that follow it; the one that is to go only after all others.
+fn addresses(seen: &Seen, leader: u64, not_itself: Option<u64>) -> Vec<String> {
+    let follows = |member: &&Member| {
         member.report.as_ref().is_some_and(|report| report.leader == leader && !report.learner)
-    });
-    let order = |member: &&Member| {
+    };
+    let mut voters: Vec<&Member> = seen.view.members.iter().filter(follows).collect();
+    voters.sort_by_key(|member| {
         let id = member.report.as_ref().map(|report| report.id);
         (id == not_itself, id != Some(leader))
-    };
-    let best = voters.min_by_key(order)?;
-    best.pod.as_ref()?.address.as_deref().map(client_url)
+    });
+    let address = |member: &Member| member.pod.as_ref()?.address.as_deref().map(client_url);
+    voters.into_iter().filter_map(address).collect()
 }

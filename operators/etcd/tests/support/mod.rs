@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct State {
     /// Who runs, by address: the member's name.
     pub running: BTreeMap<String, String>,
     pub leader: u64,
+    /// Who takes the others for gone, and refuses to add and to remove.
+    pub blind: BTreeSet<u64>,
     last_id: u64,
     /// Every change, in order.
     pub changes: Vec<String>,
@@ -97,7 +99,10 @@ impl State {
     }
 
     fn change(&mut self, address: &str, what: String) -> Result<(), Error> {
-        self.at(address)?;
+        let id = self.at(address)?.id;
+        if self.blind.contains(&id) && (what == "add" || what == "remove") {
+            return Err(Error::UnhealthyCluster);
+        }
         if !self.has_quorum() {
             return Err(Error::NoLeader);
         }
