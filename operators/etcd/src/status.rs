@@ -10,8 +10,7 @@ use kube::ResourceExt as _;
 use windlass::jiff::Timestamp;
 
 use crate::api::{
-    CLUSTER_LABEL, EtcdCluster, EtcdClusterStatus, LastAction, Medium, MemberRole, MemberStatus, Quorum,
-    names,
+    CLUSTER_LABEL, EtcdCluster, EtcdClusterStatus, Medium, MemberRole, MemberStatus, Quorum, names,
 };
 use crate::observe::{Member, Observed};
 use crate::plan::{Decision, View, quorum};
@@ -32,25 +31,21 @@ pub fn of(cluster: &EtcdCluster, seen: &Observed, decision: &Decision, now: Time
     let (voters, healthy) = status.quorum.map_or((0, 0), |quorum| (quorum.voters, quorum.healthy));
     status.replicas = voters;
     status.summary = format!("{healthy}/{voters}");
-    act(&mut status, decision, now);
+    wait(&mut status, decision);
     tell::conditions(&mut status, cluster, &view, decision, now);
     status
 }
 
-/// What is done, and why nothing is.
-fn act(status: &mut EtcdClusterStatus, decision: &Decision, now: Timestamp) {
+/// What is waited for, and why nothing is done.
+fn wait(status: &mut EtcdClusterStatus, decision: &Decision) {
     let waits = |reason: &str| {
         matches!(reason, "Bootstrapping" | "CatchingUp" | "Settling" | "Restarting" | "Recovering")
     };
-    let action = decision.action.as_ref().map(ToString::to_string);
-    if let Some(action) = &action
-        && status.last_action.as_ref().is_none_or(|last| last.action != *action)
-    {
-        status.last_action = Some(LastAction { action: action.clone(), at: time(now) });
-    }
     let blocked = decision.blocked.as_ref();
     let waiting = blocked.filter(|blocked| waits(blocked.reason)).map(|blocked| blocked.message.clone());
-    status.next_action = action.or(waiting);
+    if decision.action.is_none() {
+        status.next_action = waiting;
+    }
     status.blocked_reason = blocked
         .filter(|blocked| !waits(blocked.reason))
         .map(|blocked| format!("{}: {}", blocked.reason, blocked.message));

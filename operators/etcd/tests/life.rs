@@ -164,6 +164,30 @@ async fn a_leader_that_takes_the_others_for_gone_is_not_the_only_one_to_ask() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_step_that_etcd_refuses_is_told_of_and_done_as_soon_as_it_can_be() {
+    let (world, running) = World::start().await;
+    world.apply("db", json!({"size": 1})).await.unwrap();
+    world.until_done("db").await;
+    world.etcd.with(|state| state.blind.insert(state.leader));
+    world.apply("db", json!({"size": 3})).await.unwrap();
+    let status = async || world.clusters.get("db").await.unwrap().status.unwrap();
+    world
+        .until("it says so", async || {
+            status().await.blocked_reason.is_some_and(|reason| reason.starts_with("StepFails: tries since"))
+        })
+        .await;
+    let told = status().await;
+    assert!(condition::is_true(&told.conditions, conditions::DEGRADED), "{:?}", told.conditions);
+    let next = told.next_action.unwrap();
+    assert!(next.starts_with("add ") && told.blocked_reason.unwrap().contains(&next), "{next}");
+    world.etcd.with(|state| state.blind.clear());
+    world.until_done("db").await;
+    let told = status().await;
+    assert_eq!((told.blocked_reason, told.next_action), (None, None));
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_paused_cluster_is_left_alone_and_says_so() {
     let (world, running) = World::start().await;
     world.apply("db", json!({"size": 1})).await.unwrap();

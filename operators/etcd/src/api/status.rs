@@ -59,7 +59,7 @@ pub struct EtcdClusterStatus {
     /// Kept: the recovery from a lost quorum that is on its way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// What was done last to members, pods or volumes.
+    /// What was done last to members, pods or volumes. Kept, while it is the next action, too: since when that is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_action: Option<LastAction>,
     /// What will be done next.

@@ -22,6 +22,8 @@ pub struct Memory {
     pub quorum_lost_since: Option<Timestamp>,
     /// The recovery from a lost quorum that is on its way.
     pub recovery: Option<Rescue>,
+    /// The step that was due at the last look, in words, and since when it is.
+    pub due: Option<(String, Timestamp)>,
 }
 
 /// Since when a member is as it is.

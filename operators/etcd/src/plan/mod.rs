@@ -71,6 +71,9 @@ const BUSY: Duration = Duration::from_millis(500);
 /// At rest, etcd is asked this often whether all is well.
 const REST: Duration = Duration::from_secs(10);
 
+/// A step that is due for this long is told of: etcd refuses changes for five seconds after each, and gives up after seven.
+const FAILS_SECONDS: i64 = 30;
+
 /// Decides what to do next.
 pub fn decide(spec: &EtcdClusterSpec, memory: &Memory, seen: &Observed, now: Timestamp) -> Decision {
     decide_by(&Rules::ALL, spec, memory, seen, now)
@@ -98,8 +101,9 @@ pub(crate) fn decide_by(
             Err(rule) => refused.push((rule, proposed)),
         }
     }
-    let blocked = match action {
-        Some(_) => None,
+    let due = action.as_ref().map(|action| due(&memory, action.to_string(), now));
+    let blocked = match &due {
+        Some((step, since)) => fails(step, *since, now),
         None => told(&refused, proposals.waiting, &view),
     };
     // Some waits end only when somebody does something, which is seen at once.
@@ -111,6 +115,7 @@ pub(crate) fn decide_by(
         Some(Action::Latch(latch)) => memory.with(latch, now),
         _ => memory,
     };
+    let memory = Memory { due, ..memory };
     Decision { action, blocked, memory, look_again: if is_at_rest { REST } else { BUSY } }
 }
 
@@ -119,6 +124,21 @@ fn told(refused: &[(&Rule, Action)], waiting: Option<Blocked>, view: &View<'_>) 
     let tell = |(rule, action): &(&Rule, Action)| rule.refusal(action, view);
     let loud = refused.iter().find(|(rule, action)| rule.is_news(action));
     loud.map(tell).or(waiting).or_else(|| refused.first().map(tell))
+}
+
+/// A step, and since when it is due: it stays so for as long as it was not done.
+fn due(memory: &Memory, step: String, now: Timestamp) -> (String, Timestamp) {
+    let since = memory.due.as_ref().filter(|(before, _)| *before == step).map(|(_, since)| *since);
+    (step, since.unwrap_or(now))
+}
+
+/// What a user is told of a step that was tried and tried and is not done. It is tried again nevertheless.
+fn fails(step: &str, since: Timestamp, now: Timestamp) -> Option<Blocked> {
+    let is_long = now.as_second() - since.as_second() >= FAILS_SECONDS;
+    is_long.then(|| Blocked {
+        reason: "StepFails",
+        message: format!("tries since {since:.0} to {step}; the event ReconcileFailed says why it cannot"),
+    })
 }
 
 /// Whether everything is as it was asked for.

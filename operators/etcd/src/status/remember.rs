@@ -1,7 +1,9 @@
 //! What has to be remembered, into the status and out of it.
 
+use windlass::jiff::Timestamp;
+
 use super::time;
-use crate::api::{EtcdClusterStatus, Recovery, Replacement, names};
+use crate::api::{EtcdClusterStatus, LastAction, Recovery, Replacement, names};
 use crate::plan::{Memory, Rescue, Since};
 
 /// What the status remembers.
@@ -24,7 +26,14 @@ pub fn memory(status: Option<&EtcdClusterStatus>) -> Memory {
             at: recovery.at.0,
             forced: recovery.forced,
         }),
+        due: due(status),
     }
+}
+
+/// The last step, if it is the next one still.
+fn due(status: &EtcdClusterStatus) -> Option<(String, Timestamp)> {
+    let last = status.last_action.as_ref()?;
+    (status.next_action.as_ref() == Some(&last.action)).then(|| (last.action.clone(), last.at.0))
 }
 
 /// Writes what has to be remembered. Since when members are as they are is written with the members.
@@ -41,12 +50,15 @@ pub(super) fn write(status: &mut EtcdClusterStatus, memory: &Memory) {
         at: time(rescue.at),
         forced: rescue.forced,
     });
+    if let Some((action, at)) = &memory.due {
+        status.last_action = Some(LastAction { action: action.clone(), at: time(*at) });
+    }
+    status.next_action = memory.due.as_ref().map(|(action, _)| action.clone());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass::jiff::Timestamp;
 
     /// What is written is what is read: a crash forgets nothing.
     #[test]
@@ -60,6 +72,7 @@ mod tests {
             replacements: vec![("db-00abc".into(), at)],
             quorum_lost_since: Some(at),
             recovery: Some(Rescue { survivor: "db-00abd".into(), at, forced: true }),
+            due: Some(("promote db-00abd".to_owned(), at)),
         };
         let mut status = EtcdClusterStatus::default();
         write(&mut status, &before);
