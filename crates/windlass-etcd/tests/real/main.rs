@@ -10,6 +10,9 @@ mod tls;
 use windlass_etcd::testing::{Release, eventually};
 use windlass_etcd::{Client, Status};
 
+/// Nobody is there, and nobody else will take it: below what the kernel gives away, and reserved.
+const NOBODY: &str = "http://127.0.0.1:2";
+
 /// Runs a test with every release there is, and says with which one it failed.
 async fn with_all(test: impl AsyncFn(&Release)) {
     for release in Release::all() {

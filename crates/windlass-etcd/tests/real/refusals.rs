@@ -5,10 +5,7 @@ use std::process::Command;
 use windlass_etcd::testing::{Cluster, eventually};
 use windlass_etcd::{Downgrade, Error};
 
-use crate::with_all;
-
-/// Nobody is there, and nobody else will take it: below what the kernel gives away, and reserved.
-const NOBODY: &str = "http://127.0.0.1:2";
+use crate::{NOBODY, with_all};
 
 #[tokio::test]
 async fn a_learner_that_has_not_started_and_names_that_are_taken() {

@@ -10,10 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use windlass_etcd::Error;
 use windlass_etcd::testing::{Cluster, Release, eventually};
 
-use crate::with_all;
-
-/// Nobody is there, and nobody else will take it: below what the kernel gives away, and reserved.
-const NOBODY: &str = "http://127.0.0.1:3";
+use crate::{NOBODY, with_all};
 
 /// A way to a member on which streams pass whatever happens to single messages, as on the way to a pod whose address is another
 /// one by now.
